@@ -1,0 +1,2 @@
+//! The proof.
+pub mod disk;
