@@ -270,4 +270,28 @@ mod tests {
         assert!(error.to_string().contains("replaced"), "{error}");
         assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
     }
+
+    /// The umask belongs to the process, so this runs in another one: this very test, called by a shell.
+    #[test]
+    fn no_umask_takes_the_owner_out() {
+        const CHILD: &str = "STRANDLINE_UMASK_TEST";
+        if let Ok(root) = std::env::var(CHILD) {
+            StdDisk::create(Path::new(&root).join("journal")).unwrap().create("file").unwrap();
+            return;
+        }
+        for umask in ["0777", "0000"] {
+            let root = tempfile::tempdir().unwrap();
+            let status = std::process::Command::new("sh")
+                .args(["-c", &format!("umask {umask}; exec \"$0\" --exact \"$1\"")])
+                .arg(std::env::current_exe().unwrap())
+                .arg("std_disk::tests::no_umask_takes_the_owner_out")
+                .env(CHILD, root.path())
+                .stdout(std::process::Stdio::null())
+                .status()
+                .unwrap();
+            assert!(status.success(), "umask {umask}");
+            assert_eq!(mode(&root.path().join("journal")), 0o700, "umask {umask}");
+            assert_eq!(mode(&root.path().join("journal/file")), 0o600, "umask {umask}");
+        }
+    }
 }
