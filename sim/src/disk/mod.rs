@@ -68,6 +68,8 @@ pub struct Snapshot {
     pub step: u64,
     /// What a crash at this moment leaves to whoever opens the disk next.
     pub state: DiskState,
+    /// Inside a write: how many of its bytes are with the operating system, and how many it has.
+    pub write: Option<(usize, usize)>,
 }
 
 /// The error of every call after the crash point.
@@ -82,6 +84,8 @@ struct Inner {
     steps: u64,
     crash_at: Option<u64>,
     crashed: bool,
+    /// Whether a planned error has struck.
+    failed: bool,
     recorder: Option<Recorder>,
 }
 
@@ -91,6 +95,18 @@ struct Recorder {
     snapshots: Vec<Snapshot>,
     /// Whether the newest snapshot shows the disk as it still is.
     is_current: bool,
+}
+
+/// The part of a write that lies within one sector.
+struct Piece<'a> {
+    inode: Inode,
+    at: u64,
+    bytes: &'a [u8],
+    landing: Landing,
+    /// How many bytes of the write came before.
+    done: usize,
+    /// How many bytes the write has.
+    of: usize,
 }
 
 impl SimDisk {
@@ -131,6 +147,23 @@ impl SimDisk {
     /// Forgets the faults that have not struck yet.
     pub fn clear_faults(&self) {
         self.inner().faults.clear();
+    }
+
+    /// Mends the disk: no more faults, no limit of space. Returns whether that changes anything, or whether a call
+    /// has failed for a planned error before: whether the disk is to blame for a failure.
+    pub fn relieve(&self) -> bool {
+        let mut inner = self.inner();
+        let blamed = inner.failed || !inner.faults.is_empty() || inner.state.is_limited();
+        inner.faults.clear();
+        inner.failed = false;
+        inner.state.set_capacity(None);
+        blamed
+    }
+
+    /// Whether a call has failed for a planned [`Fault::Error`].
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.inner().failed
     }
 
     /// Crashes after this many further steps.
@@ -276,11 +309,11 @@ impl Disk for SimDisk {
 impl Inner {
     /// Takes the step of a call, unless it is refused; gives the fault that shapes it, if any.
     fn call(&mut self, call: Call) -> io::Result<Option<Fault>> {
-        self.snapshot();
+        self.snapshot(None);
         if self.take_steps(1) == 0 {
             return Err(io::Error::other(Crashed));
         }
-        let fault = self.faults.next(call);
+        let fault = self.next_fault(call);
         match fault.and_then(Fault::refusal) {
             Some(error) => Err(error),
             None => Ok(fault),
@@ -289,11 +322,11 @@ impl Inner {
 
     /// The same for the two syncs, whose failure has an effect: the error, and what becomes durable.
     fn sync_call(&mut self, call: Call) -> io::Result<Option<(io::Error, Survivors)>> {
-        self.snapshot();
+        self.snapshot(None);
         if self.take_steps(1) == 0 {
             return Err(io::Error::other(Crashed));
         }
-        match self.faults.next(call) {
+        match self.next_fault(call) {
             Some(Fault::Error(survivors)) => Ok(Some((io::Error::from_raw_os_error(EIO), survivors))),
             Some(Fault::NoSpace) => Ok(Some((io::Error::from_raw_os_error(ENOSPC), Survivors::None))),
             Some(fault) => fault.refusal().map_or(Ok(None), Err),
@@ -307,7 +340,7 @@ impl Inner {
             return self.call(Call::Write).map(|_| 0);
         }
         writable(file)?;
-        let fault = self.faults.next(Call::Write);
+        let fault = self.next_fault(Call::Write);
         if let Some(error) = fault.and_then(Fault::refusal) {
             return if self.take_steps(1) == 0 { Err(io::Error::other(Crashed)) } else { Err(error) };
         }
@@ -325,25 +358,33 @@ impl Inner {
                 return if done == 0 { Err(full()) } else { Ok(done) };
             }
             let len = self.state.sector_rest(at).min(limit - done);
-            let piece = data.get(done..done + len).unwrap_or_default();
-            self.write_piece(file.inode, at, piece, landing)?;
+            let bytes = data.get(done..done + len).unwrap_or_default();
+            self.write_piece(&Piece { inode: file.inode, at, bytes, landing, done, of: limit })?;
             done += len;
         }
         Ok(done)
     }
 
-    fn write_piece(&mut self, inode: Inode, at: u64, piece: &[u8], landing: Landing) -> io::Result<()> {
-        self.snapshot();
+    fn write_piece(&mut self, piece: &Piece<'_>) -> io::Result<()> {
+        let Piece { inode, at, bytes, landing, done, of } = *piece;
+        self.snapshot((done > 0).then_some((done, of)));
         if let Some(recorder) = &mut self.recorder {
-            for len in 1..piece.len() {
+            for len in 1..bytes.len() {
                 let mut state = self.state.clone();
-                state.write_piece(inode, at, piece.get(..len).unwrap_or_default(), landing);
-                recorder.snapshots.push(Snapshot { step: self.steps + len as u64, state });
+                state.write_piece(inode, at, bytes.get(..len).unwrap_or_default(), landing);
+                let (step, write) = (self.steps + len as u64, Some((done + len, of)));
+                recorder.snapshots.push(Snapshot { step, state, write });
             }
         }
-        let allowed = self.take_steps(piece.len());
-        self.change().write_piece(inode, at, piece.get(..allowed).unwrap_or_default(), landing);
-        if allowed < piece.len() { Err(io::Error::other(Crashed)) } else { Ok(()) }
+        let allowed = self.take_steps(bytes.len());
+        self.change().write_piece(inode, at, bytes.get(..allowed).unwrap_or_default(), landing);
+        if allowed < bytes.len() { Err(io::Error::other(Crashed)) } else { Ok(()) }
+    }
+
+    fn next_fault(&mut self, call: Call) -> Option<Fault> {
+        let fault = self.faults.next(call);
+        self.failed |= matches!(fault, Some(Fault::Error(_)));
+        fault
     }
 
     /// Takes up to `wanted` steps; fewer, and the crash, where the crash point comes first.
@@ -359,12 +400,12 @@ impl Inner {
         taken
     }
 
-    fn snapshot(&mut self) {
+    fn snapshot(&mut self, write: Option<(usize, usize)>) {
         if let Some(recorder) = &mut self.recorder
             && !recorder.is_current
         {
             recorder.is_current = true;
-            recorder.snapshots.push(Snapshot { step: self.steps, state: self.state.clone() });
+            recorder.snapshots.push(Snapshot { step: self.steps, state: self.state.clone(), write });
         }
     }
 

@@ -121,6 +121,10 @@ impl DiskState {
         self.capacity = capacity;
     }
 
+    pub(super) fn is_limited(&self) -> bool {
+        self.capacity.is_some()
+    }
+
     pub(super) fn inode(&self, name: &str) -> Option<Inode> {
         self.directory.inode(name)
     }
