@@ -11,8 +11,10 @@ mod cursor;
 mod effect;
 mod failure;
 mod framing;
+mod journal;
 mod listing;
 mod name;
+mod recovery;
 mod scan;
 mod seq;
 mod time;
@@ -27,8 +29,10 @@ pub use framing::{
     Bounds, Checksum, DraftError, Event, EventDraft, Frame, Framing, FramingKind, Layout, Mark, Pcpj, Pryj,
     PryjRecord,
 };
+pub use journal::{Accepted, AppendError, BackupPlan, Journal, Output, Poison};
 pub use listing::{Listing, SegmentFile};
 pub use name::{FileKind, InvalidName, JournalName};
+pub use recovery::{Recovery, RecoveryError, RecoveryStep};
 pub use scan::verdict;
 pub use scan::{Cut, Proof, Refusal, Repair, Report, Scan, ScanOptions, ScanStep, SegmentReport, Verdict};
 pub use seq::{CommitId, SegmentId, Seq};
