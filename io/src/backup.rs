@@ -7,7 +7,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use strandline_core::{BackupPlan, Framing, IoCause, IoFailure, IoOperation, JournalName, Listing, ReadRequest, SegmentId, Seq};
+use strandline_core::{
+    BackupPlan, Framing, IoCause, IoFailure, IoOperation, JournalName, Listing, ReadRequest, SegmentId, Seq,
+};
 
 use crate::disk::Disk;
 use crate::error::Poisoned;
@@ -78,7 +80,10 @@ pub(crate) fn backup<F: Framing, D: Disk>(
     }
     let plan = shared.lock().core()?.backup_plan();
     let mut copy = Copy {
-        from: SegmentReader::new(std::sync::Arc::clone(shared.performer.disk()), Target::Journal(journal.clone())),
+        from: SegmentReader::new(
+            std::sync::Arc::clone(shared.performer.disk()),
+            Target::Journal(journal.clone()),
+        ),
         to: &disk,
         journal,
         temporaries: Temporaries::default(),
@@ -109,7 +114,12 @@ impl<D: Disk> Copy<'_, D> {
     }
 
     /// Copies the first `len` bytes of a segment, and the mark behind them; gives the bytes written.
-    fn segment(&mut self, segment: SegmentId, len: u64, mark: Option<(u64, &[u8])>) -> Result<u64, IoFailure> {
+    fn segment(
+        &mut self,
+        segment: SegmentId,
+        len: u64,
+        mark: Option<(u64, &[u8])>,
+    ) -> Result<u64, IoFailure> {
         let name = self.journal.segment_file(segment);
         let (temporary, file) = self.temporaries.create(self.to, &name)?;
         let writing = failed(IoOperation::Write);

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use strandline_core::{
-    Config, Framing, InvalidName, JournalName, ReadUpTo, RecoveryError, Report,
-    Seq, View,
+    Config, Framing, InvalidName, JournalName, ReadUpTo, RecoveryError, Report, Seq, View,
 };
 
 use crate::backup::{BackupError, BackupReport};
@@ -188,13 +187,17 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     }
 
     /// Gives up every record before `seq`: the logical start moves at once and never back; segments that lie
-    /// wholly before it are removed in the background, oldest first.
+    /// wholly before it are removed in the background, oldest first. What is not durable yet is kept, and
+    /// a closed journal is left as it is.
     ///
     /// # Errors
     /// [`Poisoned`] if the journal stopped.
     pub fn trim_to(&self, seq: Seq) -> Result<(), Poisoned> {
         let shared = self.shared();
         let mut state = shared.lock();
+        if let Some(poisoned) = state.poisoned() {
+            return Err(poisoned);
+        }
         state.core()?.trim_to(seq);
         state.dirty = true;
         if !state.leading {

@@ -26,6 +26,8 @@ mod ticket;
 mod transfer;
 
 #[cfg(test)]
+mod journal_tests;
+#[cfg(test)]
 mod perform_tests;
 #[cfg(test)]
 mod test_disk;

@@ -1,7 +1,8 @@
 //! Opening for writing: the loop that performs what recovery asks for.
 
 use strandline_core::{
-    Answer, Config, Effect, Framing, Journal, Listing, ReadRequest, Recovery, RecoveryError, RecoveryStep, Report,
+    Answer, Config, Effect, Framing, Journal, Listing, ReadRequest, Recovery, RecoveryError, RecoveryStep,
+    Report,
 };
 
 use crate::disk::Disk;

@@ -232,7 +232,9 @@ impl<F: Framing> State<F> {
     /// Takes in one thing that the core says; gives an effect of the commit path back.
     pub(crate) fn take_in(&mut self, output: Output, wakes: &mut Wakes) -> Option<(EffectId, Effect)> {
         match output {
-            Output::Effect { id, effect } if effect.is_background() => self.background.push_back((id, effect)),
+            Output::Effect { id, effect } if effect.is_background() => {
+                self.background.push_back((id, effect));
+            }
             Output::Effect { id, effect } => {
                 if let Effect::Create { reserve, .. } = effect {
                     self.spare.len = reserve;
