@@ -109,7 +109,7 @@ pub fn files_of<D: Disk>(disk: &D, journal: &JournalName) -> Result<JournalFiles
                 warnings.push(ListingWarning::NotAFile { name });
             }
             (_, true) if is_temporary_of(&name, journal) || is_torn_copy_of(&name, journal) => {
-                other_bytes += len
+                other_bytes += len;
             }
             (_, true) if begins_like_a_segment(&name, journal) => {
                 warnings.push(ListingWarning::Unknown { name });

@@ -96,10 +96,6 @@ impl TestDisk {
         self.shared.faults.lock().unwrap().push((call.to_string(), fault, count));
     }
 
-    pub(crate) fn heal(&self) {
-        self.shared.faults.lock().unwrap().clear();
-    }
-
     pub(crate) fn syncs(&self) -> usize {
         self.shared.syncs.load(Ordering::SeqCst)
     }
