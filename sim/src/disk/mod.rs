@@ -128,6 +128,7 @@ impl SimDisk {
             steps: 0,
             crash_at: None,
             crashed: false,
+            failed: false,
             recorder: None,
         };
         Self { inner: Arc::new(Mutex::new(inner)) }

@@ -132,8 +132,8 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
         let (mut running, report) = machine.lose(Loss::Kill).open(Loss::Kill)?;
         let after = running.machine.disk.state();
         if !is_clean(&report) || !before.files().eq(after.files()) {
-            let same = before.files().eq(after.files());
-            let detail = format!("{:?}, {:?}, files unchanged: {same}", report.verdict, report.repair);
+            let (was, is) = (lengths(&before), lengths(&after));
+            let detail = format!("{:?}, {:?}, files were {was} and are {is}", report.verdict, report.repair);
             return Err(Check::SecondOpenIsClean.broken(detail));
         }
         // Whether there is space is the script's matter; from here on there is.
@@ -162,4 +162,10 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
 /// Whether a step is a call, or the first, middle or last byte of a write.
 fn is_landmark(snapshot: &Snapshot) -> bool {
     snapshot.write.is_none_or(|(done, of)| done == 1 || done == of / 2 || done + 1 == of)
+}
+
+/// Names and lengths of all files, for a message.
+fn lengths(state: &DiskState) -> String {
+    let files: Vec<String> = state.files().map(|(name, bytes)| format!("{name} {}", bytes.len())).collect();
+    files.join(", ")
 }

@@ -130,7 +130,7 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
             read_all(&self, &performer, view, found)?;
         }
         self.world.oracle.settle(found);
-        let running = Running::new(self, performer, journal);
+        let mut running = Running::new(self, performer, journal);
         running.read_everything()?;
         Ok((running, report))
     }

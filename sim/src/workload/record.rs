@@ -64,7 +64,7 @@ pub trait SimFraming: Framing {
     fn matches(read: Self::Record<'_>, record: &Submitted) -> bool;
 
     /// The payload of a record that was read back.
-    fn payload(read: Self::Record<'_>) -> &[u8];
+    fn payload(read: Self::Record<'_>) -> Vec<u8>;
 }
 
 impl SimFraming for Pryj {
@@ -76,8 +76,8 @@ impl SimFraming for Pryj {
         read.payload == record.payload
     }
 
-    fn payload(read: PryjRecord<'_>) -> &[u8] {
-        read.payload
+    fn payload(read: PryjRecord<'_>) -> Vec<u8> {
+        read.payload.to_vec()
     }
 }
 
@@ -97,8 +97,8 @@ impl SimFraming for Pcpj {
             && read.payload == record.payload
     }
 
-    fn payload(read: Event<'_>) -> &[u8] {
-        read.payload
+    fn payload(read: Event<'_>) -> Vec<u8> {
+        read.payload.to_vec()
     }
 }
 
