@@ -1,0 +1,116 @@
+//! How close the journal comes to what the disk can do.
+//!
+//! Each workload runs beside its raw limit in the same round, the two in turn, and the ratio of one
+//! round is what counts: absolute figures move with the machine and its neighbours. Medians of five rounds.
+//!
+//! `cargo bench -p strandline`, or `cargo bench -p strandline -- --quick` for smaller sizes.
+
+mod raw;
+mod workloads;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tempfile::TempDir;
+use workloads::Sizes;
+
+const ROUNDS: usize = 5;
+
+/// One workload and its raw limit, each as a figure of the same unit where more is better.
+struct Workload {
+    name: &'static str,
+    unit: &'static str,
+    /// The least ratio to aim for.
+    floor: f64,
+    run: fn(&Path, &Sizes) -> Figures,
+}
+
+/// What one round measured.
+struct Figures {
+    ours: f64,
+    raw: f64,
+}
+
+const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "W1 one writer, each append durable; raw: pwrite + fdatasync, zero-filled",
+        unit: "appends/s",
+        floor: 0.95,
+        run: workloads::one_writer,
+    },
+    Workload {
+        name: "W2 16 threads, each append durable; beside W1 of the same round",
+        unit: "appends/s",
+        floor: 6.0,
+        run: workloads::sixteen_writers,
+    },
+    Workload {
+        name: "W3 1,000 records, then one sync; raw: one write, zero-filled",
+        unit: "records/s",
+        floor: 0.9,
+        run: workloads::batches,
+    },
+    Workload {
+        name: "W4 bulk, one sync at the end; raw: 1 MiB writes, growing file",
+        unit: "MB/s",
+        floor: 0.9,
+        run: workloads::bulk,
+    },
+    Workload {
+        name: "W5 open after a crash, all verified; raw: read()",
+        unit: "MB/s",
+        floor: 0.4,
+        run: workloads::open_after_crash,
+    },
+    Workload {
+        name: "W5 opens of a 10 MiB journal; at least 100/s",
+        unit: "opens/s",
+        floor: 0.0,
+        run: workloads::open_small,
+    },
+    Workload {
+        name: "W6 sequential read-back, verified; raw: read()",
+        unit: "MB/s",
+        floor: 0.6,
+        run: workloads::read_back,
+    },
+];
+
+fn main() -> ExitCode {
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    let only = std::env::args().nth(1).filter(|argument| argument.starts_with('W'));
+    let sizes = if quick { Sizes::QUICK } else { Sizes::FULL };
+    let root = match scratch() {
+        Ok(root) => root,
+        Err(error) => {
+            eprintln!("no scratch directory: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    println!("| workload | unit | ours | raw | ratio | aim |");
+    println!("|---|---|---|---|---|---|");
+    for workload in WORKLOADS {
+        if only.as_ref().is_some_and(|only| !workload.name.starts_with(only.as_str())) {
+            continue;
+        }
+        let rounds: Vec<_> = (0..ROUNDS).map(|_| (workload.run)(root.path(), &sizes)).collect();
+        let ours = median(rounds.iter().map(|round| round.ours));
+        let raw = median(rounds.iter().map(|round| round.raw));
+        let ratio = median(rounds.iter().map(|round| round.ours / round.raw));
+        let Workload { name, unit, floor, .. } = workload;
+        println!("| {name} | {unit} | {ours:.0} | {raw:.0} | {ratio:.2} | {floor:.2} |");
+    }
+    ExitCode::SUCCESS
+}
+
+/// Beside the build's own output: a temporary directory may be memory, which syncs for free.
+fn scratch() -> std::io::Result<TempDir> {
+    let beside = std::env::current_exe()?.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
+    tempfile::Builder::new().prefix("strandline-limits-").tempdir_in(beside)
+}
+
+fn median(figures: impl Iterator<Item = f64>) -> f64 {
+    let mut figures: Vec<_> = figures.collect();
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}

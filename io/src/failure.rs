@@ -1,0 +1,47 @@
+//! From the operating system's errors to the core's comparable ones.
+
+use std::io::{self, ErrorKind};
+
+use strandline_core::{IoCause, IoFailure, IoOperation};
+
+/// What the journal has to know of an error of the operating system.
+#[must_use]
+pub fn io_failure(operation: IoOperation, error: &io::Error) -> IoFailure {
+    let cause = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => IoCause::NoSpace,
+        ErrorKind::NotFound => IoCause::NotFound,
+        ErrorKind::AlreadyExists => IoCause::AlreadyExists,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => IoCause::Denied,
+        ErrorKind::UnexpectedEof => IoCause::EndOfFile,
+        _ => IoCause::Other,
+    };
+    IoFailure { operation, cause, code: error.raw_os_error() }
+}
+
+/// For `map_err`: the failure of one operation.
+pub(crate) fn failed(operation: IoOperation) -> impl Fn(io::Error) -> IoFailure {
+    move |error| io_failure(operation, &error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_numbers_have_their_causes() {
+        let cause = |code| io_failure(IoOperation::Write, &io::Error::from_raw_os_error(code)).cause;
+        for (code, expected) in [
+            (28, IoCause::NoSpace),  // ENOSPC
+            (122, IoCause::NoSpace), // EDQUOT
+            (27, IoCause::NoSpace),  // EFBIG
+            (2, IoCause::NotFound),
+            (17, IoCause::AlreadyExists),
+            (13, IoCause::Denied), // EACCES
+            (1, IoCause::Denied),  // EPERM
+            (30, IoCause::Denied), // EROFS
+            (5, IoCause::Other),   // EIO
+        ] {
+            assert_eq!(cause(code), expected, "error number {code}");
+        }
+    }
+}

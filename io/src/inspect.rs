@@ -1,0 +1,247 @@
+//! Reading a journal without the writer: offline, or beside a writer in another process. No lock is taken and
+//! nothing is written, so that it works on a read-only directory too.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use strandline_core::{
+    FileKind, Framing, FramingKind, IoFailure, IoOperation, JournalName, Listing, ReadRequest, Report, Scan,
+    ScanOptions, ScanStep, SegmentFile, Verdict, View,
+};
+
+use crate::disk::{Disk, Entry};
+use crate::failure::{failed, io_failure};
+use crate::listing::{ListingError, ListingWarning, files_of};
+use crate::segment_reader::{SegmentReader, Target};
+use crate::std_disk::StdDisk;
+
+/// A bad end that changes when it is read again is a commit in flight.
+const TRIES: usize = 3;
+/// Between two tries: longer than a commit takes.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What an inspection found.
+pub struct Inspection<F: Framing, D: Disk = StdDisk> {
+    /// The segments and watermarks, for reading on. It ends at the first bad byte.
+    pub view: View<F>,
+    /// The verdict, and how it came about.
+    pub report: Report,
+    /// Whether each try found another end: a writer is at work, and what looks torn is its commit in flight.
+    pub in_flight: bool,
+    /// What was left alone in the directory although it looks as if it were meant for the journal.
+    pub warnings: Vec<ListingWarning>,
+    pub(crate) disk: Arc<D>,
+    pub(crate) target: Target,
+}
+
+/// Why there is nothing to inspect. Damage is none of these: it is a verdict.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InspectError {
+    /// The directory or file cannot be opened or read.
+    #[error("{path} cannot be read: {failure}")]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What failed.
+        failure: IoFailure,
+    },
+    /// The path names no file that a journal could be in.
+    #[error(
+        "{path} is no file that can be inspected: give a journal's directory, a segment, or a file of events"
+    )]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The directory's files cannot be told apart.
+    #[error(transparent)]
+    Listing(#[from] ListingError),
+    /// There is no segment of this name.
+    #[error("there is no journal {0} here: check the name, and the directory")]
+    NoJournal(JournalName),
+}
+
+impl<F: Framing, D: Disk> Inspection<F, D> {
+    /// Whether nothing is wrong: the verdict is sound, or what looks wrong is a commit in flight.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.in_flight || self.report.verdict == Verdict::Sound
+    }
+}
+
+/// Reads and verifies all of a journal.
+///
+/// A bad end is looked at up to three times, a few hundredths of a second apart, before it is believed.
+///
+/// # Errors
+/// [`InspectError`] if there is no such journal or it cannot be listed. Damage and unreadable segments are no
+/// errors here but the [verdict](Report::verdict).
+pub fn inspect<F: Framing>(
+    path: impl AsRef<Path>,
+    journal: &JournalName,
+    options: ScanOptions,
+) -> Result<Inspection<F>, InspectError> {
+    let disk = open_directory(path.as_ref())?;
+    inspect_on(Arc::new(disk), Target::Journal(journal.clone()), options)
+}
+
+/// Reads and verifies a single file: a segment, without its neighbours, or a file of events without a
+/// sequence number in its name, such as `event-journal.bin`.
+///
+/// # Errors
+/// [`InspectError`], as for [`inspect`].
+pub fn inspect_file<F: Framing>(
+    path: impl AsRef<Path>,
+    options: ScanOptions,
+) -> Result<Inspection<F>, InspectError> {
+    let (disk, target) = open_file(path.as_ref())?;
+    inspect_on(Arc::new(disk), target, options)
+}
+
+/// Reads and verifies a target on a disk of the caller's.
+///
+/// # Errors
+/// [`InspectError`], as for [`inspect`].
+pub fn inspect_on<F: Framing, D: Disk>(
+    disk: Arc<D>,
+    target: Target,
+    options: ScanOptions,
+) -> Result<Inspection<F, D>, InspectError> {
+    // One buffer for everything: memory does not grow with the journal.
+    let mut buffer = vec![0; ReadRequest::LEN_MAX];
+    let mut reader = SegmentReader::new(Arc::clone(&disk), target.clone());
+    let mut found = scan_once::<F, D>(&disk, &target, options, &mut reader, &mut buffer)?;
+    let mut in_flight = false;
+    for _ in 1..TRIES {
+        if found.report.verdict == Verdict::Sound {
+            in_flight = false;
+            break;
+        }
+        std::thread::sleep(PAUSE);
+        reader.close_files();
+        let again = scan_once::<F, D>(&disk, &target, options, &mut reader, &mut buffer)?;
+        in_flight = again.report.verdict != found.report.verdict;
+        found = again;
+        if !in_flight {
+            break; // twice the same: that is the verdict
+        }
+    }
+    in_flight &= found.report.verdict != Verdict::Sound;
+    let Scanned { view, report, warnings } = found;
+    Ok(Inspection { view, report, in_flight, warnings, disk, target })
+}
+
+/// Which framing a journal has, by the first bytes of its first segment; none if they are those of
+/// neither, or missing.
+///
+/// # Errors
+/// [`InspectError`] if there is no such journal or it cannot be read.
+pub fn detect(path: impl AsRef<Path>, journal: &JournalName) -> Result<Option<FramingKind>, InspectError> {
+    let disk = open_directory(path.as_ref())?;
+    detect_on(Arc::new(disk), Target::Journal(journal.clone()))
+}
+
+/// Which framing a single file has; none if its first bytes are those of neither.
+///
+/// # Errors
+/// [`InspectError`] if it cannot be read.
+pub fn detect_file(path: impl AsRef<Path>) -> Result<Option<FramingKind>, InspectError> {
+    let (disk, target) = open_file(path.as_ref())?;
+    detect_on(Arc::new(disk), target)
+}
+
+fn detect_on<D: Disk>(disk: Arc<D>, target: Target) -> Result<Option<FramingKind>, InspectError> {
+    let (listing, _) = list(&*disk, &target)?;
+    let first = match listing {
+        Listing::Segments(files) => files.iter().map(|file| file.id).min(),
+        Listing::Bare { .. } => Some(Listing::BARE),
+    };
+    let Some(segment) = first else { return Ok(None) };
+    let mut magic = [0; 4];
+    let request = ReadRequest { segment, offset: 0, len: magic.len() };
+    let n = SegmentReader::new(disk, target.clone())
+        .read(request, &mut magic)
+        .map_err(|failure| InspectError::Io { path: target.path(), failure })?;
+    Ok(magic.get(..n).and_then(FramingKind::detect))
+}
+
+struct Scanned<F: Framing> {
+    view: View<F>,
+    report: Report,
+    warnings: Vec<ListingWarning>,
+}
+
+fn scan_once<F: Framing, D: Disk>(
+    disk: &D,
+    target: &Target,
+    options: ScanOptions,
+    reader: &mut SegmentReader<D>,
+    buffer: &mut [u8],
+) -> Result<Scanned<F>, InspectError> {
+    let (listing, warnings) = list(disk, target)?;
+    let mut step = Scan::<F>::start(listing, options);
+    loop {
+        step = match step {
+            ScanStep::Read(request, scan) => match reader.read(request, buffer) {
+                Ok(n) => scan.resume(Ok(buffer.get(..n).unwrap_or_default())),
+                Err(failure) => scan.resume(Err(failure)),
+            },
+            ScanStep::Done(view, report) => {
+                return Ok(Scanned { view: *view, report: *report, warnings });
+            }
+        };
+    }
+}
+
+fn list<D: Disk>(disk: &D, target: &Target) -> Result<(Listing, Vec<ListingWarning>), InspectError> {
+    match target {
+        Target::Journal(journal) => {
+            let files = files_of(disk, journal)?;
+            match &files.listing {
+                Listing::Segments(segments) if segments.is_empty() => {
+                    Err(InspectError::NoJournal(journal.clone()))
+                }
+                _ => Ok((files.listing, files.warnings)),
+            }
+        }
+        Target::File(name) => {
+            let entries = disk.list().map_err(failed(IoOperation::List)).map_err(ListingError::Io)?;
+            let entry = entries.into_iter().find(|entry| entry.is_file && entry.name == *name);
+            let Entry { len, .. } = entry.ok_or_else(|| InspectError::NotAFile { path: target.path() })?;
+            let listing = match FileKind::of(name) {
+                FileKind::Segment { segment, .. } => {
+                    Listing::Segments(vec![SegmentFile { id: segment, len }])
+                }
+                FileKind::NearSegment | FileKind::Other => Listing::Bare { len },
+            };
+            Ok((listing, Vec::new()))
+        }
+    }
+}
+
+fn open_directory(path: &Path) -> Result<StdDisk, InspectError> {
+    StdDisk::open(path).map_err(|error| {
+        let failure = io_failure(IoOperation::Open, &error);
+        InspectError::Io { path: path.to_path_buf(), failure }
+    })
+}
+
+/// A file is read through its directory, as segments are.
+fn open_file(path: &Path) -> Result<(StdDisk, Target), InspectError> {
+    let not_a_file = || InspectError::NotAFile { path: path.to_path_buf() };
+    let path = std::path::absolute(path).map_err(|_| not_a_file())?;
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(not_a_file)?;
+    let directory = path.parent().ok_or_else(not_a_file)?;
+    Ok((open_directory(directory)?, Target::File(name.to_string())))
+}
+
+impl Target {
+    /// What to call it in a message.
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::Journal(journal) => PathBuf::from(journal.as_str()),
+            Self::File(name) => PathBuf::from(name),
+        }
+    }
+}
