@@ -5,6 +5,7 @@
 mod commit;
 mod damage;
 mod failure;
+mod golden;
 mod marks;
 mod reading;
 mod retention;

@@ -10,24 +10,24 @@ use strandline_core::{
 };
 
 /// Decides whether an effect fails, and how.
-pub type Fault = Box<dyn FnMut(&Effect) -> Option<IoFailure>>;
+pub(crate) type Fault = Box<dyn FnMut(&Effect) -> Option<IoFailure>>;
 
 /// Files by segment, and what was done to them.
 #[derive(Default)]
-pub struct World {
-    pub files: BTreeMap<SegmentId, Vec<u8>>,
-    pub set_aside: BTreeMap<(SegmentId, u64), Vec<u8>>,
-    pub log: Vec<Effect>,
-    pub fault: Option<Fault>,
+pub(crate) struct World {
+    pub(crate) files: BTreeMap<SegmentId, Vec<u8>>,
+    pub(crate) set_aside: BTreeMap<(SegmentId, u64), Vec<u8>>,
+    pub(crate) log: Vec<Effect>,
+    pub(crate) fault: Option<Fault>,
 }
 
 impl World {
-    pub fn listing(&self) -> Listing {
+    pub(crate) fn listing(&self) -> Listing {
         let file = |(id, bytes): (&SegmentId, &Vec<u8>)| SegmentFile { id: *id, len: bytes.len() as u64 };
         Listing::Segments(self.files.iter().map(file).collect())
     }
 
-    pub fn perform(&mut self, effect: &Effect) -> Result<(), IoFailure> {
+    pub(crate) fn perform(&mut self, effect: &Effect) -> Result<(), IoFailure> {
         self.log.push(effect.clone());
         if let Some(failure) = self.fault.as_mut().and_then(|fault| fault(effect)) {
             return Err(failure);
@@ -58,13 +58,13 @@ impl World {
         Ok(())
     }
 
-    pub fn slice(&self, segment: SegmentId, offset: u64, len: usize) -> &[u8] {
+    pub(crate) fn slice(&self, segment: SegmentId, offset: u64, len: usize) -> &[u8] {
         let file = &self.files[&segment];
         let start = usize::try_from(offset).unwrap().min(file.len());
         &file[start..file.len().min(start + len)]
     }
 
-    pub fn last_file(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn last_file(&mut self) -> &mut Vec<u8> {
         self.files.last_entry().unwrap().into_mut()
     }
 
@@ -79,7 +79,7 @@ impl World {
 }
 
 /// Small limits, so that edges come up all the time; no reserve, so that files are exact.
-pub fn small(version: u8) -> Config {
+pub(crate) fn small(version: u8) -> Config {
     Config {
         version,
         segment_bytes: 1 << 20,
@@ -88,7 +88,7 @@ pub fn small(version: u8) -> Config {
     }
 }
 
-pub fn open<F: Framing>(
+pub(crate) fn open<F: Framing>(
     world: &mut World,
     config: Config,
 ) -> Result<(Box<Journal<F>>, Box<Report>), RecoveryError> {
@@ -112,7 +112,7 @@ pub fn open<F: Framing>(
 }
 
 /// Drains the journal, performing every effect, and gives what it told.
-pub fn drain<F: Framing>(journal: &mut Journal<F>, world: &mut World) -> Vec<Output> {
+pub(crate) fn drain<F: Framing>(journal: &mut Journal<F>, world: &mut World) -> Vec<Output> {
     let mut told = Vec::new();
     while let Some(output) = journal.poll_output() {
         match output {
@@ -127,7 +127,7 @@ pub fn drain<F: Framing>(journal: &mut Journal<F>, world: &mut World) -> Vec<Out
 }
 
 /// Lets time pass until nothing is due any more.
-pub fn idle<F: Framing>(journal: &mut Journal<F>, world: &mut World) -> Vec<Output> {
+pub(crate) fn idle<F: Framing>(journal: &mut Journal<F>, world: &mut World) -> Vec<Output> {
     let mut told = drain(journal, world);
     for round in 0..10 {
         let Some(deadline) = journal.next_deadline() else { break };
@@ -139,12 +139,12 @@ pub fn idle<F: Framing>(journal: &mut Journal<F>, world: &mut World) -> Vec<Outp
     told
 }
 
-pub fn close<F: Framing>(mut journal: Box<Journal<F>>, world: &mut World) {
+pub(crate) fn close<F: Framing>(mut journal: Box<Journal<F>>, world: &mut World) {
     journal.close();
     assert_eq!(drain(&mut journal, world).last(), Some(&Output::Closed));
 }
 
-pub fn scan<F: Framing>(
+pub(crate) fn scan<F: Framing>(
     world: &World,
     listing: Listing,
     options: ScanOptions,
@@ -160,12 +160,12 @@ pub fn scan<F: Framing>(
     }
 }
 
-pub fn scan_all<F: Framing>(world: &World) -> (Box<View<F>>, Box<Report>) {
+pub(crate) fn scan_all<F: Framing>(world: &World) -> (Box<View<F>>, Box<Report>) {
     scan(world, world.listing(), ScanOptions::default())
 }
 
 /// Reads everything from `from` on through a cursor.
-pub fn read_from<F: Framing, T>(
+pub(crate) fn read_from<F: Framing, T>(
     world: &World,
     view: &View<F>,
     from: Seq,
@@ -189,17 +189,17 @@ pub fn read_from<F: Framing, T>(
 }
 
 /// Every payload of an opaque journal, read through a cursor over the files alone.
-pub fn payloads(world: &World) -> Vec<(u64, Vec<u8>)> {
+pub(crate) fn payloads(world: &World) -> Vec<(u64, Vec<u8>)> {
     let (view, _) = scan_all::<strandline_core::Pryj>(world);
     let first = view.first();
     read_from(world, &view, first, ReadUpTo::Written, |r| (r.seq.get(), r.payload.to_vec()))
 }
 
-pub const fn at(ms: i64) -> Timestamp {
+pub(crate) const fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
 }
 
-pub fn effects_of(world: &World, from: usize) -> Vec<&'static str> {
+pub(crate) fn effects_of(world: &World, from: usize) -> Vec<&'static str> {
     let name = |effect: &Effect| match effect {
         Effect::Create { .. } => "create",
         Effect::Reserve { .. } => "reserve",
