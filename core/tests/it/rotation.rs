@@ -1,6 +1,6 @@
 //! Segments: when one is sealed, what is done before the next is created, and records at the edges.
 
-use strandline_core::{Config, Effect, Pryj, Seq, SyncPolicy, Verdict};
+use strandline_core::{Config, Effect, EventDraft, Pcpj, Pryj, Seq, SyncPolicy, Verdict};
 
 use crate::world::{World, at, close, drain, effects_of, open, payloads, scan_all, small};
 
@@ -151,4 +151,23 @@ fn opening_and_closing_without_appends_does_not_grow_anything() {
         assert_eq!(world.files, files);
     }
     assert!(!world.log.iter().any(|effect| matches!(effect, Effect::Remove { .. })));
+}
+
+#[test]
+fn a_file_without_header_and_mark_appears_with_its_first_commit_at_once() {
+    let mut world = World::default();
+    let config = Config { reserve_bytes: 4_096, segment_bytes: 200, ..small(1) };
+    let (mut journal, _) = open::<Pcpj>(&mut world, config).unwrap();
+    assert_eq!(world.last_file().len(), 0, "no zeros where the first entry belongs");
+    let draft = EventDraft { domain: 1, event_type: "t", source: "s", payload: &[b'1'; 100] };
+    for _ in 0..3 {
+        let before = world.log.len();
+        journal.append(at(1), draft).unwrap();
+        drain(&mut journal, &mut world);
+        let mut done = effects_of(&world, before);
+        done.retain(|effect| matches!(*effect, "create" | "write"));
+        assert_eq!(done.last(), Some(&"create"), "every segment has one event here");
+        assert!(world.last_file().starts_with(b"PCPJ"));
+    }
+    assert_eq!(world.files.len(), 3);
 }
