@@ -1,4 +1,5 @@
 //! stub
+mod append_all;
 mod backup;
 mod clock;
 mod commit;
@@ -26,12 +27,15 @@ mod ticket;
 mod transfer;
 
 #[cfg(test)]
+mod inspect_tests;
+#[cfg(test)]
 mod journal_tests;
 #[cfg(test)]
 mod perform_tests;
 #[cfg(test)]
 mod test_disk;
 
+pub use append_all::AppendAllError;
 pub use backup::{BackupError, BackupReport};
 pub use directory::{AlreadyOpen, Directory, DirectoryError};
 pub use disk::{Access, Disk, Entry};
