@@ -66,7 +66,8 @@ impl NewSegment {
         if let Some(mark) = &mark {
             push_mark::<F>(mark, now, &mut head);
         }
-        let reserve = reserve.max(head.len() as u64);
+        // A file must not begin with reserved zeros: they would stand where its first bytes belong.
+        let reserve = if head.is_empty() { 0 } else { reserve.max(head.len() as u64) };
         Self { id: SegmentId(first), head: head.freeze(), mark, layout, salt, reserve }
     }
 

@@ -1,6 +1,6 @@
 //! The commit path: what is started when nothing is in flight, and what follows each answer.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use super::active::Reserve;
 use super::phase::{InFlight, Phase, Voided};
@@ -147,12 +147,22 @@ impl<F: Framing> Journal<F> {
         let points =
             gathered.points.iter().map(|(seq, at)| (*seq, at.saturating_sub(dropped) as u64)).collect();
         let frames = gathered.frames.freeze();
-        let (segment, offset) = (self.active.id, self.active.end);
-        self.start_reserve(offset + frames.len() as u64);
-        let id = self.emit(Effect::Write { segment, offset, data: frames.clone() });
+        let id = self.write_commit(frames.clone());
         let (commit, first, end) = (gathered.id, gathered.first, gathered.end);
         let in_flight = InFlight { commit, first, end, frames, record_bytes, points, last_mark };
         self.phase = Phase::Writing(id, in_flight);
+    }
+
+    /// Writes a commit at the end. Where the file has no header and no mark, the first commit creates it anew
+    /// instead, in the place of the empty one: a file that was torn in its first bytes could not be
+    /// told from a foreign one.
+    fn write_commit(&mut self, data: Bytes) -> EffectId {
+        let (segment, offset, len) = (self.active.id, self.active.end, data.len() as u64);
+        if offset == 0 {
+            return self.emit(Effect::Create { segment, head: data, reserve: len });
+        }
+        self.start_reserve(offset + len);
+        self.emit(Effect::Write { segment, offset, data })
     }
 
     fn commit_written(&mut self, commit: InFlight) {

@@ -180,6 +180,10 @@ impl<F: Framing> Recovery<F> {
 
     fn begin_rewrite(mut self: Box<Self>, mut plan: Box<Plan<F>>) -> Next<F> {
         let Some((view, last)) = plan.last() else { return self.create(plan) };
+        if view.is_empty() && view.layout().version != self.config.version {
+            // It holds nothing yet, so it is replaced by one of the version that is asked for.
+            return self.create(plan);
+        }
         let (from, end) = (last.proven_bytes, view.bytes());
         let mut rewrite = Rewrite::new(view.id(), view.layout(), from, end);
         plan.report.repair.rewritten = end.saturating_sub(from);
@@ -274,13 +278,13 @@ impl<F: Framing> Recovery<F> {
         Ok(RecoveryStep::Perform(effect, self))
     }
 
-    /// Creates the first segment, or the only one again under the same name.
+    /// Creates the first segment, or an empty one again under the same name.
     fn create(mut self: Box<Self>, plan: Box<Plan<F>>) -> Next<F> {
-        let first = plan.cut().map_or(self.config.first_seq, |cut| cut.segment.0);
+        let (first, logical_first) = (plan.report.end, plan.report.first);
         let layout = F::layout(self.config.version);
         let reserve = self.config.reserve_bytes.min(self.config.segment_bytes);
         let (salt, now) = (self.salts.next_u64(), self.config.opened_at);
-        let segment = NewSegment::new::<F>(layout, salt, first, first, now, reserve);
+        let segment = NewSegment::new::<F>(layout, salt, first, logical_first, now, reserve);
         let effect =
             Effect::Create { segment: segment.id, head: segment.head.clone(), reserve: segment.reserve };
         self.stage = Stage::Creating(plan, segment);
@@ -295,7 +299,9 @@ impl<F: Framing> Recovery<F> {
     ) -> Next<F> {
         done(answer, "create", segment.id)?;
         let (first, bytes) = (segment.id.0, segment.head.len() as u64);
-        plan.view = View::empty(first);
+        if plan.view.last().is_some_and(|last| last.id() == segment.id) {
+            plan.view.pop_newest();
+        }
         plan.view.push(SegmentView::new(segment.id, segment.layout, first, bytes));
         let active = segment.into_active(self.reserve());
         Ok(self.open(plan, active))

@@ -45,6 +45,11 @@ pub(super) fn read_head<F: Framing>(held: &[u8], id: SegmentId, naming: Naming) 
     if !F::MAGIC.starts_with(held.get(..magic_len).unwrap_or_default()) {
         return Err(Refusal::Magic { segment: id, expected: F::LABEL });
     }
+    if held.is_empty() && F::HEADER_LEN == 0 {
+        // Without a header, nothing is missing: version 1 files are created empty.
+        let first = if naming == Naming::Numbered { id.0 } else { Seq::ZERO };
+        return Ok(Head::Valid { layout: F::layout(1), first, mark: None, records_at: 0 });
+    }
     let Some(stated) = F::stated_version(held) else { return Ok(Head::Short { version: 0 }) };
     let version = match stated {
         1 => 1,

@@ -100,6 +100,10 @@ impl<F: Framing> View<F> {
         self.segments.pop_front();
     }
 
+    pub(crate) fn pop_newest(&mut self) {
+        self.segments.pop_back();
+    }
+
     pub(crate) fn set_tail_bytes_max(&mut self, bytes_max: usize) {
         self.tail = Tail::new(bytes_max);
     }

@@ -1,0 +1,14 @@
+//! The core, driven in memory: no file, no thread, no clock.
+
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+mod commit;
+mod damage;
+mod failure;
+mod golden;
+mod marks;
+mod reading;
+mod retention;
+mod rotation;
+mod round_trip;
+mod world;

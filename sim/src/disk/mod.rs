@@ -1,0 +1,424 @@
+//! A simulated disk: one directory that forgets what was not synced, fails where it is told to, and stops at any
+//! chosen step.
+//!
+//! # The model
+//!
+//! Per file there is what the operating system holds (the cache, which reads see) and what the platter
+//! holds; per directory the entries that are listed and those that are durable. What lies between is a
+//! list of *unsynced changes*, ordered over the whole disk: whole sectors, lengths, entry operations.
+//!
+//! - **Power loss** ([`DiskState::power_loss`]): any subset of the unsynced changes survives, as
+//!   [`Survivors`] choose; the survivors are applied to the platter in order. Lengths survive apart
+//!   from the sectors they make visible, so that a file can end up long and empty, or short although
+//!   its sectors landed. Of one sector the latest surviving version counts; a later version always includes the
+//!   earlier ones. Contents are reachable only through entries that survive.
+//! - A **truncate** that survives wipes what lay behind it: a later extension shows zeros. A truncate that is
+//!   lost leaves the old bytes, over which later sectors may have landed all the same.
+//! - **Process kill**: take [`SimDisk::state`] and go on with it. The cache survives whole; what was
+//!   unsynced stays so, and a later power loss can still take it.
+//! - **Failed sync** ([`Fault::Error`] at [`Call::Sync`]): chosen sectors reach the platter, and *all* pages
+//!   are marked clean, so that a later successful sync does not write the others although reads show them. Lengths
+//!   and entry operations stay unsynced until a later sync succeeds.
+//! - **Space** ([`SimDisk::set_capacity`]): a sector takes up space when it is first written; a write
+//!   comes out short where space ends and then fails with ENOSPC. Overwriting needs none, nor does
+//!   lengthening by `set_len` (a hole), but writing into the hole does. Removing and cutting give space back.
+//! - **Crash point** ([`SimDisk::crash_after`]): every call is a step, and every byte of a write is one. Once the
+//!   steps are used up each call fails and nothing changes any more; a write that is under way leaves its first bytes.
+//!
+//! Nothing here is random: the same calls give the same states.
+
+mod directory;
+mod faults;
+mod file;
+mod state;
+mod survivors;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use strandline::{Access, Disk, Entry};
+
+use directory::Inode;
+use faults::{EBADF, EIO, ENOSPC, Faults};
+use file::Landing;
+
+pub use faults::{Call, Fault};
+pub use state::DiskState;
+pub use survivors::{Survivors, UnknownSurvivors};
+
+/// A simulated disk. Clones are handles of the same disk.
+#[derive(Clone, Debug)]
+pub struct SimDisk {
+    inner: Arc<Mutex<Inner>>,
+}
+
+/// An open file of a [`SimDisk`].
+#[derive(Clone, Debug)]
+pub struct SimFile {
+    inode: Inode,
+    writable: bool,
+}
+
+/// The disk as it was after so many steps, before the next one.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// How many steps had been taken.
+    pub step: u64,
+    /// What a crash at this moment leaves to whoever opens the disk next.
+    pub state: DiskState,
+    /// Inside a write: how many of its bytes are with the operating system, and how many it has.
+    pub write: Option<(usize, usize)>,
+}
+
+/// The error of every call after the crash point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the simulated machine has crashed; open its disk state in a new disk")]
+pub struct Crashed;
+
+#[derive(Debug)]
+struct Inner {
+    state: DiskState,
+    faults: Faults,
+    steps: u64,
+    crash_at: Option<u64>,
+    crashed: bool,
+    /// Whether a planned error has struck.
+    failed: bool,
+    recorder: Option<Recorder>,
+}
+
+/// Keeps a snapshot before every step that could make a difference.
+#[derive(Debug, Default)]
+struct Recorder {
+    snapshots: Vec<Snapshot>,
+    /// Whether the newest snapshot shows the disk as it still is.
+    is_current: bool,
+}
+
+/// The part of a write that lies within one sector.
+struct Piece<'a> {
+    inode: Inode,
+    at: u64,
+    bytes: &'a [u8],
+    landing: Landing,
+    /// How many bytes of the write came before.
+    done: usize,
+    /// How many bytes the write has.
+    of: usize,
+}
+
+impl SimDisk {
+    /// An empty disk with sectors of this many bytes.
+    ///
+    /// # Panics
+    /// If `sector_bytes` is zero.
+    #[must_use]
+    pub fn new(sector_bytes: usize) -> Self {
+        Self::from_state(DiskState::new(sector_bytes))
+    }
+
+    /// The disk of a machine that starts with this state: after a power loss, or after a process kill.
+    #[must_use]
+    pub fn from_state(state: DiskState) -> Self {
+        let inner = Inner {
+            state,
+            faults: Faults::default(),
+            steps: 0,
+            crash_at: None,
+            crashed: false,
+            failed: false,
+            recorder: None,
+        };
+        Self { inner: Arc::new(Mutex::new(inner)) }
+    }
+
+    /// Limits the space to this many bytes, or lifts the limit.
+    pub fn set_capacity(&self, capacity: Option<u64>) {
+        self.inner().state.set_capacity(capacity);
+    }
+
+    /// Plans a fault for the call of this kind that follows `after` others of its kind; from there on for
+    /// ever if it `repeats`.
+    pub fn plan_fault(&self, call: Call, after: u64, repeats: bool, fault: Fault) {
+        self.inner().faults.plan(call, after, repeats, fault);
+    }
+
+    /// Forgets the faults that have not struck yet.
+    pub fn clear_faults(&self) {
+        self.inner().faults.clear();
+    }
+
+    /// Mends the disk: no more faults, no limit of space. Returns whether that changes anything, or whether a call
+    /// has failed for a planned error before: whether the disk is to blame for a failure.
+    pub fn relieve(&self) -> bool {
+        let mut inner = self.inner();
+        let blamed = inner.failed || !inner.faults.is_empty() || inner.state.is_limited();
+        inner.faults.clear();
+        inner.failed = false;
+        inner.state.set_capacity(None);
+        blamed
+    }
+
+    /// Whether a call has failed for a planned [`Fault::Error`].
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.inner().failed
+    }
+
+    /// Crashes after this many further steps.
+    pub fn crash_after(&self, steps: u64) {
+        let mut inner = self.inner();
+        inner.crash_at = Some(inner.steps + steps);
+    }
+
+    /// Starts to keep a snapshot before each step.
+    pub fn record(&self) {
+        self.inner().recorder = Some(Recorder::default());
+    }
+
+    /// The snapshots since the last call, oldest first. Call it whenever something outside the disk
+    /// has changed that a crash would make count, such as what was acknowledged: the next step then
+    /// gives a snapshot even if the disk is as it was.
+    #[must_use]
+    pub fn take_snapshots(&self) -> Vec<Snapshot> {
+        let mut inner = self.inner();
+        inner.recorder.as_mut().map(std::mem::take).unwrap_or_default().snapshots
+    }
+
+    /// Flips one bit of a file; see [`DiskState::flip_bit`].
+    #[must_use]
+    pub fn flip_bit(&self, name: &str, offset: u64, bit: u8) -> bool {
+        self.inner().state.flip_bit(name, offset, bit)
+    }
+
+    /// Whether the crash point has been reached.
+    #[must_use]
+    pub fn is_crashed(&self) -> bool {
+        self.inner().crashed
+    }
+
+    /// How many steps have been taken.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.inner().steps
+    }
+
+    /// The disk as it is now.
+    #[must_use]
+    pub fn state(&self) -> DiskState {
+        self.inner().state.clone()
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Disk for SimDisk {
+    type File = SimFile;
+
+    fn list(&self) -> io::Result<Vec<Entry>> {
+        let mut inner = self.inner();
+        inner.call(Call::List)?;
+        let entry = |(name, len): (&str, u64)| Entry { name: name.to_owned(), len, is_file: true };
+        Ok(inner.state.list().map(entry).collect())
+    }
+
+    fn create(&self, name: &str) -> io::Result<SimFile> {
+        let mut inner = self.inner();
+        inner.call(Call::Create)?;
+        if inner.state.inode(name).is_some() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(SimFile { inode: inner.change().create(name), writable: true })
+    }
+
+    fn open(&self, name: &str, access: Access) -> io::Result<SimFile> {
+        let mut inner = self.inner();
+        inner.call(Call::Open)?;
+        let inode = inner.state.inode(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(SimFile { inode, writable: access == Access::ReadWrite })
+    }
+
+    fn len(&self, file: &SimFile) -> io::Result<u64> {
+        let mut inner = self.inner();
+        inner.call(Call::Len)?;
+        Ok(inner.state.file_state(file.inode).len())
+    }
+
+    fn read_at(&self, file: &SimFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut inner = self.inner();
+        let limit = match inner.call(Call::Read)? {
+            Some(Fault::Short(len)) => len.max(1).min(buffer.len()),
+            _ => buffer.len(),
+        };
+        let buffer = buffer.get_mut(..limit).unwrap_or_default();
+        Ok(inner.state.file_state(file.inode).read(offset, buffer))
+    }
+
+    fn write_at(&self, file: &SimFile, offset: u64, data: &[u8]) -> io::Result<usize> {
+        self.inner().write(file, offset, data)
+    }
+
+    fn sync(&self, file: &SimFile) -> io::Result<()> {
+        let mut inner = self.inner();
+        match inner.sync_call(Call::Sync)? {
+            None => inner.change().sync(file.inode),
+            Some((error, survivors)) => {
+                inner.change().fail_sync(file.inode, survivors);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, file: &SimFile, len: u64) -> io::Result<()> {
+        let mut inner = self.inner();
+        inner.call(Call::SetLen)?;
+        writable(file)?;
+        inner.change().set_len(file.inode, len);
+        Ok(())
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut inner = self.inner();
+        inner.call(Call::Rename)?;
+        if inner.change().rename(from, to) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut inner = self.inner();
+        inner.call(Call::Remove)?;
+        if inner.change().remove(name) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        let mut inner = self.inner();
+        match inner.sync_call(Call::SyncDirectory)? {
+            None => inner.change().sync_directory(),
+            Some((error, survivors)) => {
+                inner.change().fail_sync_directory(survivors);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Takes the step of a call, unless it is refused; gives the fault that shapes it, if any.
+    fn call(&mut self, call: Call) -> io::Result<Option<Fault>> {
+        self.snapshot(None);
+        if self.take_steps(1) == 0 {
+            return Err(io::Error::other(Crashed));
+        }
+        let fault = self.next_fault(call);
+        match fault.and_then(Fault::refusal) {
+            Some(error) => Err(error),
+            None => Ok(fault),
+        }
+    }
+
+    /// The same for the two syncs, whose failure has an effect: the error, and what becomes durable.
+    fn sync_call(&mut self, call: Call) -> io::Result<Option<(io::Error, Survivors)>> {
+        self.snapshot(None);
+        if self.take_steps(1) == 0 {
+            return Err(io::Error::other(Crashed));
+        }
+        match self.next_fault(call) {
+            Some(Fault::Error(survivors)) => Ok(Some((io::Error::from_raw_os_error(EIO), survivors))),
+            Some(Fault::NoSpace) => Ok(Some((io::Error::from_raw_os_error(ENOSPC), Survivors::None))),
+            Some(fault) => fault.refusal().map_or(Ok(None), Err),
+            None => Ok(None),
+        }
+    }
+
+    /// A write: its bytes are its steps (an empty one is one step).
+    fn write(&mut self, file: &SimFile, offset: u64, data: &[u8]) -> io::Result<usize> {
+        if data.is_empty() || self.crashed {
+            return self.call(Call::Write).map(|_| 0);
+        }
+        writable(file)?;
+        let fault = self.next_fault(Call::Write);
+        if let Some(error) = fault.and_then(Fault::refusal) {
+            return if self.take_steps(1) == 0 { Err(io::Error::other(Crashed)) } else { Err(error) };
+        }
+        let (limit, landing) = match fault {
+            Some(Fault::Short(len)) => (len.clamp(1, data.len()), Landing::Right),
+            Some(Fault::LostWrite) => (data.len(), Landing::Lost),
+            Some(Fault::MisdirectedWrite(by)) => (data.len(), Landing::Shifted(by)),
+            _ => (data.len(), Landing::Right),
+        };
+        let mut done = 0;
+        while done < limit {
+            let at = offset + done as u64;
+            if !self.state.has_space(file.inode, at) {
+                let full = || io::Error::from_raw_os_error(ENOSPC);
+                return if done == 0 { Err(full()) } else { Ok(done) };
+            }
+            let len = self.state.sector_rest(at).min(limit - done);
+            let bytes = data.get(done..done + len).unwrap_or_default();
+            self.write_piece(&Piece { inode: file.inode, at, bytes, landing, done, of: limit })?;
+            done += len;
+        }
+        Ok(done)
+    }
+
+    fn write_piece(&mut self, piece: &Piece<'_>) -> io::Result<()> {
+        let Piece { inode, at, bytes, landing, done, of } = *piece;
+        self.snapshot((done > 0).then_some((done, of)));
+        if let Some(recorder) = &mut self.recorder {
+            for len in 1..bytes.len() {
+                let mut state = self.state.clone();
+                state.write_piece(inode, at, bytes.get(..len).unwrap_or_default(), landing);
+                let (step, write) = (self.steps + len as u64, Some((done + len, of)));
+                recorder.snapshots.push(Snapshot { step, state, write });
+            }
+        }
+        let allowed = self.take_steps(bytes.len());
+        self.change().write_piece(inode, at, bytes.get(..allowed).unwrap_or_default(), landing);
+        if allowed < bytes.len() { Err(io::Error::other(Crashed)) } else { Ok(()) }
+    }
+
+    fn next_fault(&mut self, call: Call) -> Option<Fault> {
+        let fault = self.faults.next(call);
+        self.failed |= matches!(fault, Some(Fault::Error(_)));
+        fault
+    }
+
+    /// Takes up to `wanted` steps; fewer, and the crash, where the crash point comes first.
+    fn take_steps(&mut self, wanted: usize) -> usize {
+        let left = match (self.crashed, self.crash_at) {
+            (true, _) => 0,
+            (false, None) => u64::MAX,
+            (false, Some(crash_at)) => crash_at.saturating_sub(self.steps),
+        };
+        let taken = usize::try_from(left).map_or(wanted, |left| left.min(wanted));
+        self.steps += taken as u64;
+        self.crashed |= taken < wanted;
+        taken
+    }
+
+    fn snapshot(&mut self, write: Option<(usize, usize)>) {
+        if let Some(recorder) = &mut self.recorder
+            && !recorder.is_current
+        {
+            recorder.is_current = true;
+            recorder.snapshots.push(Snapshot { step: self.steps, state: self.state.clone(), write });
+        }
+    }
+
+    /// The state, to be changed.
+    fn change(&mut self) -> &mut DiskState {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.is_current = false;
+        }
+        &mut self.state
+    }
+}
+
+fn writable(file: &SimFile) -> io::Result<()> {
+    if file.writable { Ok(()) } else { Err(io::Error::from_raw_os_error(EBADF)) }
+}

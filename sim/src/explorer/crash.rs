@@ -1,0 +1,171 @@
+//! What happens to one crashed machine: it is opened, read, opened again, written to, closed, opened once more.
+
+use std::collections::HashSet;
+use std::marker::PhantomData;
+
+use super::machine::{Machine, Moment, SharedBuffer, World, is_clean};
+use super::{Options, Statistics, guarded};
+use crate::disk::{DiskState, Snapshot, Survivors};
+use crate::interpreter::Interpreter;
+use crate::violation::{Broken, Check, CrashPoint, Loss};
+use crate::workload::{Operation, Settings, SimFraming};
+
+/// Payload sizes appended after a recovery: one that lies within a sector, and one that does not.
+const SIZES_AFTER: [u32; 2] = [9, 70];
+
+/// Time that passes then, long enough for an idle mark, in milliseconds.
+const IDLE_MS: u32 = 200;
+
+/// Crashes of one run, and what they led to.
+pub(crate) struct Crashes<'a, F, D> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) buffer: SharedBuffer,
+    pub(crate) statistics: Statistics,
+    /// The crashes that led to the state in hand; after a violation, to the violation.
+    pub(crate) path: Vec<CrashPoint>,
+    options: Options,
+    seen: HashSet<u64>,
+    kind: PhantomData<fn() -> (F, D)>,
+}
+
+impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
+    pub(crate) fn new(settings: &'a Settings, options: Options, buffer: SharedBuffer) -> Self {
+        Self {
+            settings,
+            buffer,
+            statistics: Statistics::default(),
+            path: Vec::new(),
+            options,
+            seen: HashSet::new(),
+            kind: PhantomData,
+        }
+    }
+
+    /// Crashes at every step of a moment of the script, in every way.
+    pub(crate) fn visit(&mut self, moment: &Moment) -> Result<(), Broken> {
+        for snapshot in &moment.snapshots {
+            self.statistics.steps += 1;
+            self.crash(&moment.world, snapshot, Loss::Kill)?;
+            for survivors in self.every_survivors(snapshot) {
+                self.crash(&moment.world, snapshot, Loss::Power(survivors))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Crashes inside a recovery: at every call, and at the first, middle and last byte of every write.
+    fn visit_deeper(&mut self, moments: &[Moment], loss: Loss) -> Result<(), Broken> {
+        for moment in moments {
+            for snapshot in moment.snapshots.iter().filter(|snapshot| is_landmark(snapshot)) {
+                self.statistics.steps += 1;
+                // Two kills leave all that was written; once power was lost, only what was durable is promised.
+                let kill = if loss == Loss::Kill { Loss::Kill } else { Loss::Power(Survivors::All) };
+                let random = Survivors::Random(snapshot.step);
+                for loss in [kill, Loss::Power(Survivors::None), Loss::Power(random)] {
+                    self.crash(&moment.world, snapshot, loss)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn every_survivors(&self, snapshot: &Snapshot) -> impl Iterator<Item = Survivors> + use<F, D> {
+        let ranks = snapshot.state.unsynced();
+        let (step, subsets) = (snapshot.step, self.options.random_subsets);
+        let random = (0..subsets).map(move |n| Survivors::Random(step * subsets + n));
+        [Survivors::None, Survivors::All]
+            .into_iter()
+            .chain((1..ranks).map(Survivors::Prefix))
+            .chain((0..ranks).map(Survivors::AllBut))
+            .chain(random.filter(move |_| ranks > 1))
+    }
+
+    fn crash(&mut self, world: &World, snapshot: &Snapshot, loss: Loss) -> Result<(), Broken> {
+        self.statistics.crashes += 1;
+        let state = match loss {
+            Loss::Kill => snapshot.state.clone(),
+            Loss::Power(survivors) => snapshot.state.power_loss(survivors),
+        };
+        let depth = self.path.len() as u64;
+        let key = state.digest() ^ world.oracle.digest(loss).rotate_left(1) ^ depth.rotate_left(60);
+        if !self.seen.insert(key) {
+            return Ok(());
+        }
+        self.statistics.states += 1;
+        self.path.push(CrashPoint { step: snapshot.step, loss });
+        guarded(|| self.check(world, state, loss))?;
+        self.path.pop();
+        Ok(())
+    }
+
+    fn check(&mut self, world: &World, state: DiskState, loss: Loss) -> Result<(), Broken> {
+        let deeper = self.path.len() == 1
+            && self.options.deeper_every > 0
+            && self.statistics.states.is_multiple_of(self.options.deeper_every);
+        let machine = self.machine(world.clone(), state).recording(deeper);
+        let (mut running, _) = machine.open(loss)?;
+        let moments = std::mem::take(&mut running.machine.moments);
+        self.visit_deeper(&moments, loss)?;
+        let machine = running.abandon().recording(false);
+        self.check_second_loss(&machine)?;
+        let machine = self.check_second_open(machine)?;
+        self.statistics.openings += machine.world.openings - world.openings;
+        Ok(())
+    }
+
+    /// What an opening promised must not hang on the cache.
+    fn check_second_loss(&mut self, machine: &Machine<'a, F, D>) -> Result<(), Broken> {
+        let state = machine.disk.state();
+        if state.unsynced() == 0 {
+            return Ok(());
+        }
+        let loss = Loss::Power(Survivors::None);
+        let lost = self.machine(machine.world.clone(), state.power_loss(Survivors::None));
+        lost.open(loss)?;
+        self.statistics.openings += 1;
+        Ok(())
+    }
+
+    /// Opens again, which must find nothing to do; writes, closes and opens once more.
+    fn check_second_open(&mut self, machine: Machine<'a, F, D>) -> Result<Machine<'a, F, D>, Broken> {
+        let before = machine.disk.state();
+        let (mut running, report) = machine.lose(Loss::Kill).open(Loss::Kill)?;
+        let after = running.machine.disk.state();
+        if !is_clean(&report) || !before.files().eq(after.files()) {
+            let (was, is) = (lengths(&before), lengths(&after));
+            let detail = format!("{:?}, {:?}, files were {was} and are {is}", report.verdict, report.repair);
+            return Err(Check::SecondOpenIsClean.broken(detail));
+        }
+        // Whether there is space is the script's matter; from here on there is.
+        running.machine.disk.set_capacity(None);
+        for operation in [Operation::Append(SIZES_AFTER.to_vec()), Operation::Drain, Operation::Tick(IDLE_MS)] {
+            running = running.execute(&operation)?;
+        }
+        let (machine, closed) = running.close()?;
+        if !closed {
+            return Err(Check::CloseCompletes.broken("poisoned on a disk without faults"));
+        }
+        let loss = Loss::Power(Survivors::None);
+        let (running, report) = machine.lose(loss).open(loss)?;
+        if !is_clean(&report) {
+            let detail = format!("after a clean close: {:?}, {:?}", report.verdict, report.repair);
+            return Err(Check::SecondOpenIsClean.broken(detail));
+        }
+        Ok(running.abandon())
+    }
+
+    fn machine(&self, world: World, state: DiskState) -> Machine<'a, F, D> {
+        Machine::start(self.settings, state, world, self.buffer.clone())
+    }
+}
+
+/// Whether a step is a call, or the first, middle or last byte of a write.
+fn is_landmark(snapshot: &Snapshot) -> bool {
+    snapshot.write.is_none_or(|(done, of)| done == 1 || done == of / 2 || done + 1 == of)
+}
+
+/// Names and lengths of all files, for a message.
+fn lengths(state: &DiskState) -> String {
+    let files: Vec<String> = state.files().map(|(name, bytes)| format!("{name} {}", bytes.len())).collect();
+    files.join(", ")
+}

@@ -1,0 +1,168 @@
+//! The explorer: runs a script, crashes it at every step, and opens what each crash leaves.
+//!
+//! Every byte of every write and every call to the disk is a step. At each one the machine is stopped in every
+//! way that [`Options`] ask for: a process kill, and power losses with no survivors, all, every prefix, each
+//! single change missing, and random subsets. Whatever is left is opened, read, opened again, written to, closed
+//! and opened once more; see [`crash`](self::crash). States that nothing can tell apart are looked at once.
+
+mod crash;
+mod machine;
+mod reading;
+mod running;
+mod shrink;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use strandline_core::{FramingKind, Pcpj, Pryj};
+
+use crash::Crashes;
+use machine::{Machine, shared_buffer};
+pub use shrink::shrink;
+
+use crate::disk::{SimDisk, Survivors};
+use crate::interpreter::{Interpreter, NeverSyncs};
+use crate::trace::Trace;
+use crate::violation::{Broken, Check, Loss, Violation};
+use crate::workload::{Script, Settings, SimFraming};
+
+/// How thoroughly a run is explored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Random subsets of survivors at each step, besides the enumerated ones.
+    pub random_subsets: u64,
+    /// Of so many states after a crash one is crashed again inside its recovery; 0 for none.
+    pub deeper_every: u64,
+    /// The canary: syncs of files do nothing. Such a run must fail.
+    pub canary: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { random_subsets: 3, deeper_every: 16, canary: false }
+    }
+}
+
+/// What was visited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Steps at which the machine was crashed.
+    pub steps: u64,
+    /// Crashes: steps times ways to lose.
+    pub crashes: u64,
+    /// Crashes that left a state not seen before in the run; each was opened and checked.
+    pub states: u64,
+    /// Openings, the second and third of each state and those of the script included.
+    pub openings: u64,
+}
+
+impl Statistics {
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.crashes += other.crashes;
+        self.states += other.states;
+        self.openings += other.openings;
+    }
+}
+
+impl fmt::Display for Statistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { steps, crashes, states, openings } = self;
+        write!(f, "{steps} steps, {crashes} crashes, {states} distinct states, {openings} openings")
+    }
+}
+
+/// Runs a script and crashes it everywhere. The same arguments give the same trace and the same result.
+///
+/// # Errors
+/// The first violation.
+pub fn explore(
+    settings: &Settings,
+    script: &Script,
+    options: Options,
+    trace: &mut Trace,
+) -> Result<Statistics, Box<Violation>> {
+    match (settings.framing, options.canary) {
+        (FramingKind::Pryj, false) => explore_as::<Pryj, SimDisk>(settings, script, options, trace),
+        (FramingKind::Pcpj, false) => explore_as::<Pcpj, SimDisk>(settings, script, options, trace),
+        (FramingKind::Pryj, true) => explore_as::<Pryj, NeverSyncs>(settings, script, options, trace),
+        (FramingKind::Pcpj, true) => explore_as::<Pcpj, NeverSyncs>(settings, script, options, trace),
+    }
+}
+
+fn explore_as<F: SimFraming, D: Interpreter>(
+    settings: &Settings,
+    script: &Script,
+    options: Options,
+    trace: &mut Trace,
+) -> Result<Statistics, Box<Violation>> {
+    let mut run = Run::<F, D> { crashes: Crashes::new(settings, options, shared_buffer()), trace, operation: 0 };
+    match run.script(script) {
+        Ok(()) => Ok(run.crashes.statistics),
+        Err(broken) => Err(Box::new(Violation {
+            settings: settings.clone(),
+            script: script.clone(),
+            operation: run.operation,
+            crashes: run.crashes.path.clone(),
+            broken,
+        })),
+    }
+}
+
+/// One script on its way.
+struct Run<'a, 't, F: SimFraming, D: Interpreter> {
+    crashes: Crashes<'a, F, D>,
+    trace: &'t mut Trace,
+    /// The operation in hand.
+    operation: usize,
+}
+
+impl<'a, F: SimFraming, D: Interpreter> Run<'a, '_, F, D> {
+    fn script(&mut self, script: &Script) -> Result<(), Broken> {
+        let mut machine = Machine::<F, D>::new(self.crashes.settings, self.crashes.buffer.clone());
+        machine.log = Some(Vec::new());
+        let opened = guarded(|| machine.recording(true).open(Loss::Kill));
+        let (mut running, _) = opened?;
+        self.visit(&mut running.machine)?;
+        for (index, operation) in script.operations.iter().enumerate() {
+            self.operation = index;
+            self.trace.line(&format!("operation {index} {operation}"));
+            running = guarded(|| running.execute(operation))?;
+            self.visit(&mut running.machine)?;
+        }
+        self.operation = script.operations.len();
+        self.trace.line("final close");
+        let (mut machine, closed) = guarded(|| running.close())?;
+        self.visit(&mut machine)?;
+        // After a clean close nothing hangs on the cache.
+        let loss = if closed { Loss::Power(Survivors::None) } else { Loss::Kill };
+        let (mut running, _) = guarded(|| machine.recording(false).lose(loss).open(loss))?;
+        self.visit(&mut running.machine)?;
+        self.crashes.statistics.openings += running.machine.world.openings;
+        Ok(())
+    }
+
+    /// Explores the crashes of the steps since the last visit.
+    fn visit(&mut self, machine: &mut Machine<'a, F, D>) -> Result<(), Broken> {
+        machine.log.iter_mut().flat_map(|log| log.drain(..)).for_each(|line| self.trace.line(&line));
+        for moment in std::mem::take(&mut machine.moments) {
+            self.crashes.visit(&moment)?;
+        }
+        let statistics = self.crashes.statistics;
+        self.trace.line(&format!("crashes {} states {}", statistics.crashes, statistics.states));
+        Ok(())
+    }
+}
+
+/// Turns a panic into a broken check.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Broken>) -> Result<T, Broken> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result,
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+            Err(Check::NeverPanics.broken(text.unwrap_or("a panic without a text")))
+        }
+    }
+}

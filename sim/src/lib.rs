@@ -1,0 +1,33 @@
+//! The proof: a simulated disk, an explorer that crashes a journal at every step, and an oracle that says
+//! what must be true afterwards.
+//!
+//! A seed decides everything: the parameters of a journal ([`Settings`]), what an application does with it
+//! ([`Script`]), the order of outstanding effects, and the survivors of power losses. The explorer drives the
+//! same core, through the same interpreter of effects ([`strandline::Performer`]), as the real adapter does; only
+//! the disk below is simulated.
+//!
+//! ```
+//! use strandline_sim::{Options, Script, Settings, Trace, explore};
+//!
+//! let settings = Settings::from_seed(1, true);
+//! let script = "append:5,60 drain".parse::<Script>()?;
+//! let statistics = explore(&settings, &script, Options::default(), &mut Trace::silent())?;
+//! assert!(statistics.states > 10);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod disk;
+mod explorer;
+mod interpreter;
+mod oracle;
+mod trace;
+mod violation;
+mod workload;
+
+pub use explorer::{Options, Statistics, explore, shrink};
+pub use oracle::{Oracle, Recovered};
+pub use trace::Trace;
+pub use violation::{Broken, Check, CrashPoint, Loss, Violation};
+pub use workload::{Operation, Script, Settings, SimFraming, Submitted, SwarmFaults, UnknownOperation};

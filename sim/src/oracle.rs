@@ -1,0 +1,402 @@
+//! What must be true, kept apart from the journal: what was submitted, what was acknowledged, what was told
+//! void, and what therefore may and must be there after a crash.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+use strandline_core::{CommitId, Seq};
+
+use crate::violation::{Broken, Check, Loss};
+use crate::workload::{SimFraming, Submitted};
+
+/// The oracle of one journal, through all its openings.
+///
+/// Invariant: `first_min <= first_max <= next` and `durable_end <= written_end <= next`.
+#[derive(Clone, Debug)]
+pub struct Oracle {
+    /// The number of the first record that there ever was.
+    base: u64,
+    /// What is in the journal if nothing is lost, from `base` on; trimmed records stay for comparison.
+    line: Vec<Accepted>,
+    /// Records that must never be seen again, with the number they had.
+    dead: Vec<(u64, Rc<Submitted>)>,
+    durable_end: u64,
+    written_end: u64,
+    /// Readers that asked for durable records were given everything before this.
+    shown_end: u64,
+    /// The lowest logical start that may be found.
+    first_min: u64,
+    /// The highest logical start that was asked for.
+    first_max: u64,
+    /// Whether the format can state a logical start inside a segment.
+    has_marks: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Accepted {
+    record: Rc<Submitted>,
+    commit: CommitId,
+}
+
+/// What an opening found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// The logical start.
+    pub first: Seq,
+    /// One past the last record.
+    pub end: Seq,
+}
+
+impl Oracle {
+    /// The oracle of a journal that does not exist yet and will begin at `first`. Version 1 has no marks.
+    #[must_use]
+    pub fn new(first: Seq, has_marks: bool) -> Self {
+        let base = first.get();
+        Self {
+            base,
+            line: Vec::new(),
+            dead: Vec::new(),
+            durable_end: base,
+            written_end: base,
+            shown_end: base,
+            first_min: base,
+            first_max: base,
+            has_marks,
+        }
+    }
+
+    /// An append was accepted.
+    ///
+    /// # Errors
+    /// [`Check::NumbersNeverRestart`] if it did not get the next number.
+    pub fn accepted(&mut self, seq: Seq, commit: CommitId, record: Rc<Submitted>) -> Result<(), Broken> {
+        if seq.get() != self.next() {
+            let next = self.next();
+            return Err(Check::NumbersNeverRestart.broken(format!("an append got {seq} instead of {next}")));
+        }
+        self.line.push(Accepted { record, commit });
+        Ok(())
+    }
+
+    /// Everything before `end` was announced durable, and with it every commit up to `commit`.
+    ///
+    /// # Errors
+    /// [`Check::WatermarkCoversCommit`].
+    pub fn durable(&mut self, end: Seq, commit: CommitId) -> Result<(), Broken> {
+        self.check_watermark("durable", end, commit, self.durable_end)?;
+        self.durable_end = end.get();
+        self.written_end = self.written_end.max(end.get());
+        Ok(())
+    }
+
+    /// A close was announced complete.
+    ///
+    /// # Errors
+    /// [`Check::CloseCompletes`] if something is not durable.
+    pub fn closed(&self) -> Result<(), Broken> {
+        let (durable, next) = (self.durable_end, self.next());
+        if durable == next {
+            return Ok(());
+        }
+        Err(Check::CloseCompletes.broken(format!("closed with durable {durable}, next {next}")))
+    }
+
+    /// Everything before `end` was announced written, and with it every commit up to `commit`.
+    ///
+    /// # Errors
+    /// [`Check::WatermarkCoversCommit`].
+    pub fn written(&mut self, end: Seq, commit: CommitId) -> Result<(), Broken> {
+        self.check_watermark("written", end, commit, self.written_end)?;
+        self.written_end = end.get();
+        Ok(())
+    }
+
+    /// A reader that asked for durable records was given everything before `end`: a promise as good as an
+    /// announcement.
+    pub fn shown(&mut self, end: Seq) {
+        self.shown_end = self.shown_end.max(end.get());
+    }
+
+    /// The records from `from` on were told void; every commit up to `commit` that was not announced has failed.
+    ///
+    /// # Errors
+    /// [`Check::WatermarkCoversCommit`] if acknowledged records are among them, or records that were not told.
+    pub fn void(&mut self, from: Seq, commit: CommitId) -> Result<(), Broken> {
+        let covered = Check::WatermarkCoversCommit;
+        if from.get() < self.written_end || from.get() > self.next() {
+            let (written, next) = (self.written_end, self.next());
+            return Err(covered.broken(format!("void from {from}, acknowledged {written}, next {next}")));
+        }
+        let kept = index(from.get() - self.base);
+        if let Some(left) = self.line.iter().skip(kept).find(|accepted| accepted.commit > commit) {
+            let (untold, commit) = (left.commit.get(), commit.get());
+            return Err(covered.broken(format!("void up to commit {commit} takes the number of {untold}")));
+        }
+        self.bury(from.get());
+        Ok(())
+    }
+
+    /// Trimming was asked for; the logical start is now `first`.
+    ///
+    /// # Errors
+    /// [`Check::NumbersNeverRestart`] if it moved back.
+    pub fn trimmed(&mut self, first: Seq) -> Result<(), Broken> {
+        if first.get() < self.first_max || first.get() > self.next() {
+            let (was, next) = (self.first_max, self.next());
+            let detail = format!("the logical start moved from {was} to {first}, next {next}");
+            return Err(Check::NumbersNeverRestart.broken(detail));
+        }
+        self.first_max = first.get();
+        Ok(())
+    }
+
+    /// Every file before the one that begins at `first` is gone for good.
+    pub fn removed_before(&mut self, first: Seq) {
+        self.first_min = self.first_min.max(first.get());
+    }
+
+    /// Holds what an opening found after such a loss against what must and may be there.
+    ///
+    /// # Errors
+    /// The check that it breaks.
+    pub fn check_recovered(&self, loss: Loss, found: Recovered) -> Result<(), Broken> {
+        let (first, end, next) = (found.first.get(), found.end.get(), self.next());
+        let acknowledged = match loss {
+            Loss::Kill => self.written_end,
+            Loss::Power(_) => self.durable_end,
+        };
+        if end < acknowledged {
+            let detail = format!("acknowledged up to {acknowledged}, recovered only up to {end} after a {loss}");
+            return Err(Check::AcknowledgedIsRecovered.broken(detail));
+        }
+        if end < self.shown_end {
+            let shown = self.shown_end;
+            let detail = format!("readers were shown everything up to {shown}, recovered only up to {end}");
+            return Err(Check::ReadersSeeOnlyDurable.broken(detail));
+        }
+        if end > next {
+            let undead = self.dead.iter().any(|(seq, _)| *seq == next);
+            let check = if undead { Check::NothingUndead } else { Check::RecoveredIsSubmittedPrefix };
+            return Err(check.broken(format!("recovered up to {end}, submitted only up to {next}")));
+        }
+        if first < self.first_min || first > self.first_max {
+            let (min, max) = (self.first_min, self.first_max);
+            let detail = format!("the logical start is {first}, it must lie in {min}..={max}");
+            return Err(Check::NumbersNeverRestart.broken(detail));
+        }
+        Ok(())
+    }
+
+    /// An opening has ended: what it found is durable now, and the rest is lost for good.
+    pub fn settle(&mut self, found: Recovered) {
+        self.bury(found.end.get());
+        self.durable_end = found.end.get();
+        self.written_end = found.end.get();
+        self.shown_end = found.end.get();
+        self.first_max = found.first.get();
+        if self.has_marks {
+            self.first_min = found.first.get();
+        }
+        for accepted in &mut self.line {
+            accepted.commit = CommitId::default();
+        }
+    }
+
+    /// Compares a record that was read back with what was submitted under its number.
+    ///
+    /// # Errors
+    /// [`Check::NothingUndead`] or [`Check::RecoveredIsSubmittedPrefix`].
+    pub fn check_record<F: SimFraming>(&self, record: F::Record<'_>) -> Result<(), Broken> {
+        let seq = F::seq(record).get();
+        let submitted = seq.checked_sub(self.base).and_then(|at| self.line.get(index(at)));
+        if submitted.is_some_and(|submitted| F::matches(record, &submitted.record)) {
+            return Ok(());
+        }
+        let mut dead = self.dead.iter().filter(|(_, dead)| dead.is_unique() && F::matches(record, dead));
+        match (dead.next(), submitted) {
+            (Some((was, dead)), _) => Err(Check::NothingUndead.broken(format!(
+                "record {seq} is submission {}, which had number {was} and was told void or cut",
+                dead.id
+            ))),
+            (None, Some(submitted)) => Err(Check::RecoveredIsSubmittedPrefix.broken(format!(
+                "record {seq} is {:?}, but submitted was {:?}",
+                F::payload(record),
+                submitted.record
+            ))),
+            (None, None) => {
+                Err(Check::RecoveredIsSubmittedPrefix.broken(format!("record {seq} was never submitted")))
+            }
+        }
+    }
+
+    /// The number that the next append must get.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.base + self.line.len() as u64
+    }
+
+    /// Everything before this was acknowledged as durable.
+    #[must_use]
+    pub const fn durable_end(&self) -> u64 {
+        self.durable_end
+    }
+
+    /// A hash of everything that the checks after such a loss depend on.
+    #[must_use]
+    pub fn digest(&self, loss: Loss) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let acknowledged = match loss {
+            Loss::Kill => self.written_end,
+            Loss::Power(_) => self.durable_end,
+        };
+        (loss == Loss::Kill, acknowledged.max(self.shown_end), self.first_min, self.first_max).hash(&mut hasher);
+        // The end of both lists identifies them within a run: ids are never given out twice.
+        self.line.iter().for_each(|accepted| accepted.record.id.hash(&mut hasher));
+        self.dead.len().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn check_watermark(&self, what: &str, end: Seq, commit: CommitId, before: u64) -> Result<(), Broken> {
+        let end = end.get();
+        let covered = self.line.iter().filter(|accepted| accepted.commit <= commit).count();
+        let needed = self.base + covered as u64;
+        if end < before || end > self.next() || end < needed {
+            let next = self.next();
+            return Err(Check::WatermarkCoversCommit.broken(format!(
+                "{what} up to {end} for commit {}, which needs {needed}; it was {before}, next is {next}",
+                commit.get()
+            )));
+        }
+        Ok(())
+    }
+
+    /// The records from `from` on are lost.
+    fn bury(&mut self, from: u64) {
+        let kept = index(from.saturating_sub(self.base)).min(self.line.len());
+        let lost = self.line.drain(kept..).zip(from..).map(|(accepted, seq)| (seq, accepted.record));
+        self.dead.extend(lost);
+    }
+}
+
+/// A distance between sequence numbers of a simulation as an index.
+fn index(distance: u64) -> usize {
+    usize::try_from(distance).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use strandline_core::{Pryj, PryjRecord, Timestamp};
+
+    use super::*;
+    use crate::disk::Survivors;
+
+    const POWER: Loss = Loss::Power(Survivors::None);
+
+    /// Five records from number 10 on, one commit each, three of them durable, four written.
+    fn oracle() -> Oracle {
+        let mut oracle = Oracle::new(Seq::new(10), true);
+        for id in 0..5 {
+            let record = Rc::new(Submitted::new(id, Timestamp::from_millis(0), 8, b""));
+            oracle.accepted(Seq::new(10 + id), CommitId::new(id + 1), record).unwrap();
+        }
+        oracle.durable(Seq::new(13), CommitId::new(3)).unwrap();
+        oracle.written(Seq::new(14), CommitId::new(4)).unwrap();
+        oracle
+    }
+
+    fn found(first: u64, end: u64) -> Recovered {
+        Recovered { first: Seq::new(first), end: Seq::new(end) }
+    }
+
+    fn check(result: Result<(), Broken>) -> Option<Check> {
+        result.err().map(|broken| broken.check)
+    }
+
+    fn read(oracle: &Oracle, seq: u64, id: u64) -> Option<Check> {
+        let submitted = Submitted::new(id, Timestamp::from_millis(0), 8, b"");
+        let record = PryjRecord { seq: Seq::new(seq), payload: &submitted.payload };
+        check(oracle.check_record::<Pryj>(record))
+    }
+
+    #[test]
+    fn what_was_acknowledged_must_be_there_and_no_more_than_was_submitted() {
+        let oracle = oracle();
+        assert_eq!(check(oracle.check_recovered(POWER, found(10, 13))), None);
+        assert_eq!(check(oracle.check_recovered(POWER, found(10, 15))), None);
+        assert_eq!(check(oracle.check_recovered(POWER, found(10, 12))), Some(Check::AcknowledgedIsRecovered));
+        assert_eq!(check(oracle.check_recovered(Loss::Kill, found(10, 14))), None);
+        let lost = oracle.check_recovered(Loss::Kill, found(10, 13));
+        assert_eq!(check(lost), Some(Check::AcknowledgedIsRecovered), "written survives a kill");
+        let more = oracle.check_recovered(POWER, found(10, 16));
+        assert_eq!(check(more), Some(Check::RecoveredIsSubmittedPrefix));
+    }
+
+    #[test]
+    fn a_reader_that_was_shown_a_record_must_find_it_again() {
+        let mut oracle = oracle();
+        oracle.shown(Seq::new(14));
+        assert_eq!(check(oracle.check_recovered(POWER, found(10, 13))), Some(Check::ReadersSeeOnlyDurable));
+        assert_eq!(check(oracle.check_recovered(POWER, found(10, 14))), None);
+    }
+
+    #[test]
+    fn a_record_is_compared_with_what_had_its_number() {
+        let oracle = oracle();
+        assert_eq!(read(&oracle, 12, 2), None);
+        assert_eq!(read(&oracle, 12, 3), Some(Check::RecoveredIsSubmittedPrefix));
+        assert_eq!(read(&oracle, 15, 5), Some(Check::RecoveredIsSubmittedPrefix), "never submitted");
+        assert_eq!(read(&oracle, 9, 0), Some(Check::RecoveredIsSubmittedPrefix), "before the first");
+    }
+
+    #[test]
+    fn what_was_told_void_or_lost_in_a_crash_never_returns() {
+        let mut oracle = oracle();
+        oracle.void(Seq::new(14), CommitId::new(5)).unwrap();
+        assert_eq!(read(&oracle, 14, 4), Some(Check::NothingUndead));
+        assert_eq!(check(oracle.check_recovered(POWER, found(10, 15))), Some(Check::NothingUndead));
+        oracle.settle(found(10, 13));
+        assert_eq!(read(&oracle, 13, 3), Some(Check::NothingUndead));
+        assert_eq!(oracle.next(), 13);
+        assert_eq!(check(oracle.check_recovered(POWER, found(10, 12))), Some(Check::AcknowledgedIsRecovered));
+    }
+
+    #[test]
+    fn a_void_takes_neither_acknowledged_nor_untold_records() {
+        let covers = Some(Check::WatermarkCoversCommit);
+        assert_eq!(check(oracle().void(Seq::new(13), CommitId::new(5))), covers, "13 was told written");
+        assert_eq!(check(oracle().void(Seq::new(14), CommitId::new(4))), covers, "commit 5 had number 14");
+        assert_eq!(check(oracle().void(Seq::new(16), CommitId::new(5))), covers, "no such number");
+    }
+
+    #[test]
+    fn a_watermark_covers_its_commit_and_never_moves_back() {
+        let covers = Some(Check::WatermarkCoversCommit);
+        assert_eq!(check(oracle().durable(Seq::new(14), CommitId::new(5))), covers, "commit 5 needs 15");
+        assert_eq!(check(oracle().durable(Seq::new(16), CommitId::new(5))), covers, "nothing was submitted");
+        assert_eq!(check(oracle().durable(Seq::new(12), CommitId::new(2))), covers, "it was 13");
+        assert_eq!(check(oracle().durable(Seq::new(15), CommitId::new(5))), None);
+    }
+
+    #[test]
+    fn the_logical_start_only_grows() {
+        let restart = Some(Check::NumbersNeverRestart);
+        let mut oracle = oracle();
+        oracle.trimmed(Seq::new(12)).unwrap();
+        assert_eq!(check(oracle.trimmed(Seq::new(11))), restart);
+        assert_eq!(check(oracle.check_recovered(POWER, found(10, 13))), None, "not stated by a mark yet");
+        assert_eq!(check(oracle.check_recovered(POWER, found(13, 13))), restart, "never asked for");
+        oracle.removed_before(Seq::new(11));
+        assert_eq!(check(oracle.check_recovered(POWER, found(10, 13))), restart, "those files are gone");
+        oracle.settle(found(12, 14));
+        assert_eq!(check(oracle.check_recovered(POWER, found(11, 14))), restart, "stated by the last open");
+    }
+
+    #[test]
+    fn numbers_are_given_out_in_order() {
+        let record = Rc::new(Submitted::new(9, Timestamp::from_millis(0), 8, b""));
+        let again = oracle().accepted(Seq::new(14), CommitId::new(6), Rc::clone(&record));
+        assert_eq!(check(again), Some(Check::NumbersNeverRestart));
+        assert_eq!(check(oracle().accepted(Seq::new(15), CommitId::new(6), record)), None);
+    }
+}

@@ -1,0 +1,2 @@
+//! One integration-test binary.
+mod disk_conformance;
