@@ -165,6 +165,47 @@ fn a_backup_is_a_sound_journal_of_what_was_durable() {
     assert_eq!((report.verdict, copy.append(b"goes its own way")), (Verdict::Sound, Ok(Seq::new(100))));
 }
 
+/// Appends, closes, reopens, appends and reads.
+fn live_through_a_reopen<F: Framing>(version: u8, draft: F::Draft<'_>) {
+    let root = tempfile::tempdir().unwrap();
+    let config = || Config { version, ..small() };
+    for end in [60, 120] {
+        let directory = Directory::open(root.path()).unwrap();
+        let (journal, report) = directory.journal::<F>("a", config()).unwrap();
+        assert_eq!(report.verdict, Verdict::Sound, "{} {version}", F::LABEL);
+        while journal.durable_end() < Seq::new(end) {
+            journal.append(draft).unwrap();
+        }
+        journal.close().unwrap();
+    }
+    let inspection = look::<F>(root.path());
+    assert_eq!(
+        (inspection.is_sound(), inspection.report.end),
+        (true, Seq::new(120)),
+        "{} {version}",
+        F::LABEL
+    );
+    let mut reader = inspection.reader(Seq::ZERO, ReadUpTo::Written);
+    let mut expected = 0;
+    while let OfflineStep::Records(batch) = reader.next_batch().unwrap() {
+        for record in batch.records() {
+            assert_eq!(F::seq(record), Seq::new(expected), "{} {version}", F::LABEL);
+            expected += 1;
+        }
+    }
+    assert_eq!(expected, 120, "{} {version}", F::LABEL);
+}
+
+#[test]
+fn every_framing_and_version_lives_through_a_reopen() {
+    let payload = [b' '; 400];
+    let event = EventDraft { domain: 1, event_type: "filled", source: "desk", payload: &payload };
+    for version in [1, 2] {
+        live_through_a_reopen::<Pryj>(version, &payload);
+        live_through_a_reopen::<Pcpj>(version, event);
+    }
+}
+
 /// A disk on which each listing finds the last segment torn at another place, as beside a busy writer.
 struct Busy {
     inner: StdDisk,
