@@ -21,7 +21,7 @@ use crash::Crashes;
 use machine::{Machine, shared_buffer};
 pub use shrink::shrink;
 
-use crate::disk::{SimDisk, Survivors};
+use crate::disk::{Detail, SimDisk, Survivors};
 use crate::interpreter::{Interpreter, NeverSyncs};
 use crate::trace::Trace;
 use crate::violation::{Broken, Check, Loss, Violation};
@@ -124,7 +124,7 @@ impl<'a, F: SimFraming, D: Interpreter> Run<'a, '_, F, D> {
     fn script(&mut self, script: &Script) -> Result<(), Broken> {
         let mut machine = Machine::<F, D>::new(self.crashes.settings, self.crashes.buffer.clone());
         machine.log = Some(Vec::new());
-        let opened = guarded(|| machine.recording(true).open(Loss::Kill));
+        let opened = guarded(|| machine.recording(Some(Detail::EveryStep)).open(Loss::Kill));
         let (mut running, _) = opened?;
         self.visit(&mut running.machine)?;
         for (index, operation) in script.operations.iter().enumerate() {
@@ -139,7 +139,7 @@ impl<'a, F: SimFraming, D: Interpreter> Run<'a, '_, F, D> {
         self.visit(&mut machine)?;
         // After a clean close nothing hangs on the cache.
         let loss = if closed { Loss::Power(Survivors::None) } else { Loss::Kill };
-        let (mut running, _) = guarded(|| machine.recording(false).lose(loss).open(loss))?;
+        let (mut running, _) = guarded(|| machine.recording(None).lose(loss).open(loss))?;
         self.visit(&mut running.machine)?;
         self.crashes.statistics.openings += running.machine.world.openings;
         Ok(())
