@@ -24,7 +24,7 @@ pub(crate) struct Crashes<'a, F, D> {
     pub(crate) statistics: Statistics,
     /// The crashes that led to the state in hand; after a violation, to the violation.
     pub(crate) path: Vec<CrashPoint>,
-    options: Options,
+    pub(crate) options: Options,
     seen: HashSet<u64>,
     kind: PhantomData<fn() -> (F, D)>,
 }
