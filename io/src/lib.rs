@@ -1,4 +1,3 @@
-//! stub
 mod backup;
 mod clock;
 mod commit;
@@ -47,3 +46,10 @@ pub use recover::recover;
 pub use segment_reader::Target;
 pub use std_disk::StdDisk;
 pub use ticket::Ticket;
+
+/// The state machines underneath; what is needed most is re-exported here.
+pub use strandline_core as core;
+pub use strandline_core::{
+    Batch, Config, Event, EventDraft, Framing, FramingKind, JournalName, Pcpj, Pryj, PryjRecord, ReadUpTo,
+    RecoveryPolicy, Report, ScanOptions, Seq, SyncPolicy, Timestamp, Verdict, View,
+};

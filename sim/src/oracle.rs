@@ -167,7 +167,8 @@ impl Oracle {
             Loss::Power(_) => self.durable_end,
         };
         if end < acknowledged {
-            let detail = format!("acknowledged up to {acknowledged}, recovered only up to {end} after a {loss}");
+            let detail =
+                format!("acknowledged up to {acknowledged}, recovered only up to {end} after a {loss}");
             return Err(Check::AcknowledgedIsRecovered.broken(detail));
         }
         if end < self.shown_end {
@@ -250,7 +251,8 @@ impl Oracle {
             Loss::Kill => self.written_end,
             Loss::Power(_) => self.durable_end,
         };
-        (loss == Loss::Kill, acknowledged.max(self.shown_end), self.first_min, self.first_max).hash(&mut hasher);
+        (loss == Loss::Kill, acknowledged.max(self.shown_end), self.first_min, self.first_max)
+            .hash(&mut hasher);
         // The end of both lists identifies them within a run: ids are never given out twice.
         self.line.iter().for_each(|accepted| accepted.record.id.hash(&mut hasher));
         self.dead.len().hash(&mut hasher);

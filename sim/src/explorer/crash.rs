@@ -138,7 +138,8 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
         }
         // Whether there is space is the script's matter; from here on there is.
         running.machine.disk.set_capacity(None);
-        for operation in [Operation::Append(SIZES_AFTER.to_vec()), Operation::Drain, Operation::Tick(IDLE_MS)] {
+        for operation in [Operation::Append(SIZES_AFTER.to_vec()), Operation::Drain, Operation::Tick(IDLE_MS)]
+        {
             running = running.execute(&operation)?;
         }
         let (machine, closed) = running.close()?;

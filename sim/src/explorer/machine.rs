@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use strandline::{Performer, files_of};
 use strandline_core::{
-    Answer, Effect, IoFailure, Journal, JournalName, Listing, Monotonic, ReadRequest, Recovery, RecoveryError,
-    RecoveryStep, Refusal, Report, Scan, ScanOptions, ScanStep, Timestamp, Verdict, View,
+    Answer, Effect, IoFailure, Journal, JournalName, Listing, Monotonic, ReadRequest, Recovery,
+    RecoveryError, RecoveryStep, Refusal, Report, Scan, ScanOptions, ScanStep, Timestamp, Verdict, View,
 };
 
 use super::reading::read_all;
@@ -81,7 +81,12 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
     }
 
     /// A machine that starts with this disk, in this world.
-    pub(crate) fn start(settings: &'a Settings, state: DiskState, world: World, buffer: SharedBuffer) -> Self {
+    pub(crate) fn start(
+        settings: &'a Settings,
+        state: DiskState,
+        world: World,
+        buffer: SharedBuffer,
+    ) -> Self {
         Self {
             settings,
             disk: SimDisk::from_state(state),
@@ -121,7 +126,8 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
     pub(crate) fn open(mut self, loss: Loss) -> Result<(Running<'a, F, D>, Report), Broken> {
         self.world.openings += 1;
         let performer = self.performer();
-        let scanned = if self.disk.state().files().next().is_some() { Some(self.scan(&performer)?) } else { None };
+        let scanned =
+            if self.disk.state().files().next().is_some() { Some(self.scan(&performer)?) } else { None };
         let (journal, report) = self.recover()?;
         let found = Recovered { first: journal.view().first(), end: journal.view().written_end() };
         self.check_agreement(&journal, &report, scanned.as_ref().map(|(_, report)| report))?;
@@ -219,10 +225,8 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
 
     /// Reads the journal as somebody without the writer would.
     fn scan(&self, performer: &Performer<D>) -> Result<(View<F>, Report), Broken> {
-        let options = ScanOptions {
-            policy: self.settings.recovery,
-            block_bytes: self.settings.sector_bytes as u64,
-        };
+        let options =
+            ScanOptions { policy: self.settings.recovery, block_bytes: self.settings.sector_bytes as u64 };
         let buffer = &mut *self.buffer.borrow_mut();
         let mut step = Scan::<F>::start(self.listing(performer)?, options);
         loop {
@@ -234,7 +238,12 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
     }
 
     /// Recovery saw what the scan saw, and the open journal shows it.
-    fn check_agreement(&self, journal: &Journal<F>, report: &Report, scan: Option<&Report>) -> Result<(), Broken> {
+    fn check_agreement(
+        &self,
+        journal: &Journal<F>,
+        report: &Report,
+        scan: Option<&Report>,
+    ) -> Result<(), Broken> {
         let disagree = |detail: String| Err(Check::EveryReaderAgrees.broken(detail));
         let view = journal.view();
         if view.durable_end() != view.written_end() || journal.next_seq() != view.written_end() {

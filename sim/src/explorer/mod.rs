@@ -97,7 +97,8 @@ fn explore_as<F: SimFraming, D: Interpreter>(
     options: Options,
     trace: &mut Trace,
 ) -> Result<Statistics, Box<Violation>> {
-    let mut run = Run::<F, D> { crashes: Crashes::new(settings, options, shared_buffer()), trace, operation: 0 };
+    let mut run =
+        Run::<F, D> { crashes: Crashes::new(settings, options, shared_buffer()), trace, operation: 0 };
     match run.script(script) {
         Ok(()) => Ok(run.crashes.statistics),
         Err(broken) => Err(Box::new(Violation {
