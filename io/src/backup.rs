@@ -6,6 +6,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use strandline_core::{
     BackupPlan, Framing, IoCause, IoFailure, IoOperation, JournalName, Listing, ReadRequest, SegmentId, Seq,
@@ -32,7 +33,7 @@ pub struct BackupReport {
     pub end: Seq,
 }
 
-/// Why a backup failed. What was copied until then is left in the destination.
+/// Why a backup failed. Half a copy is removed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The destination cannot be opened or created.
@@ -55,13 +56,16 @@ pub enum BackupError {
         journal: JournalName,
     },
     /// A segment cannot be read or its copy not be written.
-    #[error("segment {segment} cannot be copied: {failure}; remove the incomplete copy and try again")]
+    #[error("segment {segment} cannot be copied: {failure}; mend the cause and try again")]
     Copy {
         /// The segment.
         segment: SegmentId,
         /// What failed.
         failure: IoFailure,
     },
+    /// The copies could not be given their names durably.
+    #[error("the copied segments could not be named: {0}; remove the incomplete copy and try again")]
+    Name(IoFailure),
     /// A thread panicked in the middle of a commit, so that what is durable is not known.
     #[error(transparent)]
     Poisoned(#[from] Poisoned),
@@ -78,18 +82,23 @@ pub(crate) fn backup<F: Framing, D: Disk>(
         let (path, journal) = (destination.to_path_buf(), journal.clone());
         return Err(BackupError::Occupied { path, journal });
     }
-    let plan = shared.lock().core()?.backup_plan();
     let mut copy = Copy {
-        from: SegmentReader::new(
-            std::sync::Arc::clone(shared.performer.disk()),
-            Target::Journal(journal.clone()),
-        ),
+        from: SegmentReader::new(Arc::clone(shared.performer.disk()), Target::Journal(journal.clone())),
         to: &disk,
         journal,
         temporaries: Temporaries::default(),
         buffer: vec![0; ReadRequest::LEN_MAX],
+        unnamed: Vec::new(),
     };
-    copy.run(&plan)
+    loop {
+        let plan = shared.lock().core()?.backup_plan();
+        match copy.run(&plan) {
+            // Retention was faster than the copy: what is gone now is not part of the journal any more.
+            Err(BackupError::Copy { segment, failure })
+                if failure.cause == IoCause::NotFound && shared.lock().view().first() > segment.0 => {}
+            result => return result,
+        }
+    }
 }
 
 /// A copy in progress.
@@ -99,6 +108,8 @@ struct Copy<'a, D: Disk> {
     journal: &'a JournalName,
     temporaries: Temporaries,
     buffer: Vec<u8>,
+    /// What was copied and has only its temporary name yet: that and the final one.
+    unnamed: Vec<(String, String)>,
 }
 
 impl<D: Disk> Copy<'_, D> {
@@ -107,9 +118,15 @@ impl<D: Disk> Copy<'_, D> {
         for (index, (segment, len)) in plan.segments.iter().enumerate() {
             let is_last = index + 1 == plan.segments.len();
             let mark = plan.mark.as_ref().filter(|_| is_last).map(|(offset, mark)| (*offset, &mark[..]));
-            let copied = self.segment(*segment, *len, mark);
-            bytes += copied.map_err(|failure| BackupError::Copy { segment: *segment, failure })?;
+            match self.segment(*segment, *len, mark) {
+                Ok(written) => bytes += written,
+                Err(failure) => {
+                    self.remove_copies();
+                    return Err(BackupError::Copy { segment: *segment, failure });
+                }
+            }
         }
+        self.name_copies().map_err(BackupError::Name)?;
         Ok(BackupReport { segments: plan.segments.len(), bytes, end: plan.end })
     }
 
@@ -122,6 +139,7 @@ impl<D: Disk> Copy<'_, D> {
     ) -> Result<u64, IoFailure> {
         let name = self.journal.segment_file(segment);
         let (temporary, file) = self.temporaries.create(self.to, &name)?;
+        self.unnamed.push((temporary, name));
         let writing = failed(IoOperation::Write);
         let mut done = 0;
         while done < len {
@@ -139,8 +157,23 @@ impl<D: Disk> Copy<'_, D> {
             done = done.max(offset + mark.len() as u64);
         }
         self.to.sync(&file).map_err(failed(IoOperation::Sync))?;
-        self.to.rename(&temporary, &name).map_err(failed(IoOperation::Rename))?;
-        self.to.sync_directory().map_err(failed(IoOperation::SyncDirectory))?;
         Ok(done)
+    }
+
+    /// Gives the copies their names once all of them are whole: half a copy would look like a shorter
+    /// journal. The last one first, so that only a copy with its end is ever seen.
+    fn name_copies(&mut self) -> Result<(), IoFailure> {
+        while let Some((temporary, name)) = self.unnamed.pop() {
+            self.to.rename(&temporary, &name).map_err(failed(IoOperation::Rename))?;
+        }
+        self.to.sync_directory().map_err(failed(IoOperation::SyncDirectory))
+    }
+
+    /// Best effort, as the failure that leads here is what matters.
+    fn remove_copies(&mut self) {
+        for (temporary, _) in self.unnamed.drain(..) {
+            let _ = self.to.remove(&temporary);
+        }
+        self.from.close_files();
     }
 }

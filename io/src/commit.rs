@@ -143,8 +143,17 @@ impl Commits {
         self.open.is_empty()
     }
 
+    /// Whether one has gathered all it can, so that to wait for more makes it no larger.
+    pub(crate) fn has_full_one(&self) -> bool {
+        self.open.len() > 1
+    }
+
     pub(crate) fn oldest(&self) -> Option<&Arc<CommitState>> {
         self.open.front().map(|(_, state)| state)
+    }
+
+    pub(crate) fn newest_id(&self) -> Option<CommitId> {
+        self.open.back().map(|(id, _)| *id)
     }
 
     pub(crate) fn newest(&self) -> Option<&Arc<CommitState>> {

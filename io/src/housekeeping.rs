@@ -18,27 +18,28 @@ const LINGER: Duration = Duration::from_millis(1);
 /// Runs until the journal is closed or poisoned.
 pub(crate) fn run<F: Framing, D: Disk>(shared: &Arc<Shared<F, D>>) {
     let mut state = shared.lock();
-    let mut lingered = false;
+    let mut lingered_for = None;
     let mut led_at = None;
     loop {
         state.parked = Parked::No;
         if let Some(effect) = state.background.pop_front() {
             state = shared.perform_in_background(state, effect);
             // Somebody may wait for just this.
-            lingered = true;
+            lingered_for = state.commits.newest_id();
         } else if state.leading {
             // Who leads wakes us if something is left.
             state = shared.park(state, Parked::Forever);
         } else if state.closed || state.poisoned().is_some() {
             break;
         } else if state.has_work() {
-            if lingered || state.closing || state.is_polled() || state.commits.is_empty() {
-                lingered = false;
+            // Others may have led meanwhile: what gathers now may be another commit, which has its own time.
+            if lingered_for == state.commits.newest_id() || !state.may_linger() {
+                lingered_for = None;
                 state.leading = true;
                 shared.lead(state, LeadUntil::OneCommit);
                 state = shared.lock();
             } else {
-                lingered = true;
+                lingered_for = state.commits.newest_id();
                 state = shared.park(state, Parked::Linger);
             }
         } else if let Some(len) = state.wanted_spare() {

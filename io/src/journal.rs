@@ -8,6 +8,7 @@ use strandline_core::{
     Config, Framing, InvalidName, JournalName, ReadUpTo, RecoveryError, Report, Seq, View,
 };
 
+use crate::append_all::{AppendAllError, append_all};
 use crate::backup::{BackupError, BackupReport};
 use crate::clock::{salt_seed, timestamp};
 use crate::commit::Outcome;
@@ -140,6 +141,21 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         }
     }
 
+    /// Appends records in order and blocks until all of them are acknowledged. It is quicker than one
+    /// [`append`](Self::append) after the other by far, and than tickets by some; records of others may come between.
+    /// The drafts are taken while the journal is locked: what gives them must not use it.
+    ///
+    /// Returns the sequence number of the last one; none if there were no drafts.
+    ///
+    /// # Errors
+    /// [`AppendAllError`] says how many of them, from the first on, were acknowledged before it.
+    pub fn append_all<'a>(
+        &self,
+        drafts: impl IntoIterator<Item = F::Draft<'a>>,
+    ) -> Result<Option<Seq>, AppendAllError> {
+        append_all(self.shared(), drafts)
+    }
+
     /// Appends a record without waiting. It is committed soon, also if nobody ever waits; the ticket
     /// says when and how.
     ///
@@ -149,7 +165,7 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         let shared = self.shared();
         let mut state = shared.lock();
         let (seq, commit) = state.append(draft)?;
-        if !state.leading && state.parked != Parked::Linger {
+        if !state.leading && (state.parked != Parked::Linger || state.commits.has_full_one()) {
             shared.wake_housekeeping(&mut state);
         }
         drop(state);

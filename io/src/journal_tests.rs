@@ -396,3 +396,37 @@ fn spares_are_prepared_and_do_not_outlive_the_close() {
     journal.close().unwrap();
     assert!(disk.names().iter().all(|name| name.ends_with(".seg")), "{:?}", disk.names());
 }
+
+#[test]
+fn many_records_in_one_call_share_a_sync() {
+    let disk = TestDisk::new();
+    let journal = open(&disk);
+    let syncs = disk.syncs();
+    let drafts: Vec<_> = (0..100u8).map(|n| [n]).collect();
+    assert_eq!(journal.append_all(drafts.iter().map(|draft| &draft[..])), Ok(Some(Seq::new(99))));
+    assert_eq!(disk.syncs(), syncs + 1);
+    assert_eq!(journal.append_all([]), Ok(None));
+    assert_eq!(read_all(&journal)[&42], [42]);
+}
+
+#[test]
+fn many_records_in_one_call_go_beyond_a_commit_and_the_queue() {
+    let disk = TestDisk::new();
+    let config = Config { pending_bytes_max: 8_000, commit_bytes_max: 2_000, ..small() };
+    let journal = open_with(&disk, config);
+    assert_eq!(journal.append_all(std::iter::repeat_n(&[7; 300][..], 200)), Ok(Some(Seq::new(199))));
+    assert_eq!(read_all(&journal).len(), 200);
+}
+
+#[test]
+fn of_many_records_those_before_the_first_failure_count() {
+    let disk = TestDisk::new();
+    let journal = open_with(&disk, Config { payload_bytes_max: 10, ..small() });
+    let error = journal.append_all([&[1; 5][..], &[2; 5], &[3; 11], &[4; 5]]).unwrap_err();
+    assert_eq!(error.appended, 2);
+    assert!(matches!(error.source, AppendError::Draft(_)), "{error}");
+    disk.inject("write", Fault::Error(ENOSPC), 1);
+    let error = journal.append_all([&[5; 5][..], &[6; 5]]).unwrap_err();
+    assert_eq!((error.appended, error.source), (0, AppendError::NoSpace));
+    assert_eq!(read_all(&journal).into_values().collect::<Vec<_>>(), [[1; 5], [2; 5]]);
+}

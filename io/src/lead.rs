@@ -141,7 +141,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
         let too_late = match (state.parked, state.next_deadline()) {
             (Parked::Forever, deadline) => has_work || deadline.is_some(),
             (Parked::Until(at), deadline) => has_work || deadline.is_some_and(|deadline| deadline < at),
-            (Parked::Linger, _) => state.is_polled(),
+            (Parked::Linger, _) => has_work && !state.may_linger(),
             (Parked::No, _) => false,
         };
         if too_late || state.closed || !state.background.is_empty() {

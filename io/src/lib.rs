@@ -1,3 +1,51 @@
+//! An embeddable, crash-safe event journal that never loses what it told you was durable.
+//!
+//! ```
+//! use strandline::{Directory, Pryj, ReadStep, ReadUpTo, Seq, config};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let root = tempfile::tempdir()?;
+//! # let path = root.path();
+//! let directory = Directory::open(path)?;
+//! let (journal, report) = directory.journal::<Pryj>("commands", config())?;
+//! assert_eq!(report.end, Seq::new(0));
+//!
+//! // Blocks until the record is on stable storage. Threads that append at the same time share the sync.
+//! let seq = journal.append(b"buy 100")?;
+//!
+//! // A reader remembers the last number it has seen, and misses nothing.
+//! let mut reader = journal.reader(seq, ReadUpTo::Durable);
+//! if let ReadStep::Records(batch) = reader.next_batch(None)? {
+//!     assert!(batch.records().map(|record| record.payload).eq([b"buy 100"]));
+//! }
+//! journal.close()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | write | [`Directory::open`], [`Directory::journal`], [`Journal::append`], [`Journal::append_all`], [`Journal::append_nowait`] |
+//! | follow in the same process | [`Journal::reader`] |
+//! | read offline, or beside a writer in another process | [`inspect()`], [`inspect_file`], [`Inspection::reader`] |
+//! | copy a journal that is being written | [`Journal::backup`] |
+//!
+//! The decisions are taken in [`core`], which knows no file, thread or clock. This crate
+//! performs them: [`Performer`] turns the core's effects into calls to a [`Disk`], and the callers of a
+//! [`Journal`] take turns in leading its commits.
+//!
+//! # What the sync policies promise
+//!
+//! | [`SyncPolicy`] | acknowledged when | a process kill can take | a power loss can take |
+//! |---|---|---|---|
+//! | `Always` (default) | durable | nothing acknowledged | nothing acknowledged |
+//! | `Interval { ms }` | written | nothing acknowledged | what the last interval wrote |
+//! | `Never` | written | nothing acknowledged | everything since the last flush, sealed segment or close |
+//!
+//! Readers are given only what is durable, under every policy, unless they ask for
+//! [`ReadUpTo::Written`]. Linux is what is tested; macOS and Windows are not.
+
+mod append_all;
 mod backup;
 mod clock;
 mod commit;
@@ -25,12 +73,15 @@ mod ticket;
 mod transfer;
 
 #[cfg(test)]
+mod inspect_tests;
+#[cfg(test)]
 mod journal_tests;
 #[cfg(test)]
 mod perform_tests;
 #[cfg(test)]
 mod test_disk;
 
+pub use append_all::AppendAllError;
 pub use backup::{BackupError, BackupReport};
 pub use directory::{AlreadyOpen, Directory, DirectoryError};
 pub use disk::{Access, Disk, Entry};

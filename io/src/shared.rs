@@ -5,7 +5,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use strandline_core::{
-    CommitId, Config, Effect, EffectId, Framing, Journal as Core, Monotonic, Output, SegmentId, Seq, View,
+    CommitId, Config, Effect, EffectId, Framing, Journal as Core, Monotonic, Output, SegmentId, Seq,
+    Timestamp, View,
 };
 
 use crate::clock::{Clock, timestamp};
@@ -158,9 +159,19 @@ impl<F: Framing> State<F> {
     /// Hands a record to the core.
     pub(crate) fn append(&mut self, draft: F::Draft<'_>) -> Result<(Seq, Arc<CommitState>), AppendError> {
         // Read under the lock, so that timestamps rise with the sequence numbers.
-        let accepted = self.core()?.append(timestamp(), draft)?;
+        let (seq, commit) = self.append_at(timestamp(), draft)?;
+        Ok((seq, Arc::clone(commit)))
+    }
+
+    /// Hands a record to the core that was made at `now`.
+    pub(crate) fn append_at(
+        &mut self,
+        now: Timestamp,
+        draft: F::Draft<'_>,
+    ) -> Result<(Seq, &Arc<CommitState>), AppendError> {
+        let accepted = self.core()?.append(now, draft)?;
         self.dirty = true;
-        Ok((accepted.seq, Arc::clone(self.commits.of(accepted.commit))))
+        Ok((accepted.seq, self.commits.of(accepted.commit)))
     }
 
     /// Something to wait for, beside the commits. It is reached while somebody leads.
@@ -197,6 +208,12 @@ impl<F: Framing> State<F> {
     /// Whether a task, rather than a thread, waits for a commit. It cannot lead.
     pub(crate) fn is_polled(&self) -> bool {
         self.commits.iter().any(|commit| commit.is_polled())
+    }
+
+    /// Whether the commit that gathers is better left to gather a little longer.
+    pub(crate) fn may_linger(&self) -> bool {
+        let gathers = !self.commits.is_empty() && !self.commits.has_full_one();
+        gathers && !self.closing && !self.is_polled()
     }
 
     /// The length of the spare that should be prepared now, told once for each segment.

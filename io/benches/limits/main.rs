@@ -51,6 +51,12 @@ const WORKLOADS: &[Workload] = &[
         run: workloads::batches,
     },
     Workload {
+        name: "W3 the same, whole segments zero-filled in advance",
+        unit: "records/s",
+        floor: 0.9,
+        run: workloads::batches_prepared,
+    },
+    Workload {
         name: "W4 bulk, one sync at the end; raw: 1 MiB writes, growing file",
         unit: "MB/s",
         floor: 0.9,

@@ -47,9 +47,19 @@ pub(crate) fn sixteen_writers(root: &Path, sizes: &Sizes) -> Figures {
 }
 
 pub(crate) fn batches(root: &Path, sizes: &Sizes) -> Figures {
+    batches_with(root, sizes, config())
+}
+
+/// The same where whole segments are filled with zeros in advance.
+pub(crate) fn batches_prepared(root: &Path, sizes: &Sizes) -> Figures {
+    let config = config();
+    batches_with(root, sizes, Config { reserve_bytes: config.segment_bytes, ..config })
+}
+
+fn batches_with(root: &Path, sizes: &Sizes, config: Config) -> Figures {
     let count = sizes.batches * BATCH;
     let raw = done(raw::synced_writes(&root.join("raw"), sizes.batches, BATCH * RECORD.len()));
-    let ours = done(append_batches(root, sizes.batches));
+    let ours = done(append_batches(root, sizes.batches, config));
     Figures { ours: per_second(count, ours), raw: per_second(count, raw) }
 }
 
@@ -139,16 +149,12 @@ fn append_in_threads(root: &Path, each: usize) -> Result<Duration, Box<dyn Error
     Ok(elapsed)
 }
 
-fn append_batches(root: &Path, batches: usize) -> Result<Duration, Box<dyn Error>> {
+fn append_batches(root: &Path, batches: usize, config: Config) -> Result<Duration, Box<dyn Error>> {
     let path = root.join("journal");
-    let journal = open(&path, config())?;
+    let journal = open(&path, config)?;
     let start = Instant::now();
     for _ in 0..batches {
-        for _ in 1..BATCH {
-            drop(journal.append_nowait(&RECORD)?);
-        }
-        // The last one waits, and with it those before.
-        journal.append(&RECORD)?;
+        journal.append_all(std::iter::repeat_n(&RECORD[..], BATCH))?;
     }
     let elapsed = start.elapsed();
     journal.close()?;
@@ -161,21 +167,7 @@ fn load(path: &Path, bytes: usize) -> Result<Duration, Box<dyn Error>> {
     let config = Config { sync: SyncPolicy::Never, reserve_bytes: 0, ..config() };
     let journal = open(path, config)?;
     let start = Instant::now();
-    let mut left = bytes / RECORD.len();
-    while left > 0 {
-        // A queue of a few commits keeps the disk busy while the next one is encoded.
-        match journal.append_nowait(&RECORD) {
-            Ok(ticket) => {
-                drop(ticket);
-                left -= 1;
-            }
-            Err(strandline::AppendError::Full { .. }) => {
-                journal.append(&RECORD)?;
-                left -= 1;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
+    journal.append_all(std::iter::repeat_n(&RECORD[..], bytes / RECORD.len()))?;
     journal.flush()?;
     let elapsed = start.elapsed();
     journal.close()?;
