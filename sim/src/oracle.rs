@@ -189,6 +189,13 @@ impl Oracle {
         Ok(())
     }
 
+    /// The machine stopped like this. After a power loss nobody is promised what was only written.
+    pub fn lost(&mut self, loss: Loss) {
+        if matches!(loss, Loss::Power(_)) {
+            self.written_end = self.durable_end;
+        }
+    }
+
     /// An opening has ended: what it found is durable now, and the rest is lost for good.
     pub fn settle(&mut self, found: Recovered) {
         self.bury(found.end.get());
@@ -332,6 +339,15 @@ mod tests {
         assert_eq!(check(lost), Some(Check::AcknowledgedIsRecovered), "written survives a kill");
         let more = oracle.check_recovered(POWER, found(10, 16));
         assert_eq!(check(more), Some(Check::RecoveredIsSubmittedPrefix));
+    }
+
+    #[test]
+    fn a_kill_after_a_power_loss_leaves_no_more_than_the_power_loss() {
+        let mut oracle = oracle();
+        oracle.lost(Loss::Kill);
+        assert!(oracle.check_recovered(Loss::Kill, found(10, 13)).is_err());
+        oracle.lost(POWER);
+        assert_eq!(oracle.check_recovered(Loss::Kill, found(10, 13)), Ok(()));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod crash;
 mod machine;
+mod opening;
 mod reading;
 mod running;
 mod shrink;

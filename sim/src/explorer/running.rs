@@ -8,7 +8,8 @@ use strandline_core::{
     AppendError, Completion, Effect, EffectId, Journal, Monotonic, Output, ReadUpTo, Seq, Timestamp,
 };
 
-use super::machine::{Machine, describe, is_clean, outcome};
+use super::machine::{Machine, describe, outcome};
+use super::opening::is_clean;
 use super::reading::read;
 use crate::disk::{Call, Fault, Survivors};
 use crate::interpreter::Interpreter;
