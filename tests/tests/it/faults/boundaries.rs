@@ -113,7 +113,7 @@ fn fault_100_a_segment_beyond_4_gib_is_read_to_its_end() {
         head.extend_from_slice(&u64::to_le_bytes(seq));
         let crc = crc32c::crc32c_append(crc32c::crc32c(&head), &zeros);
         out.write_all(&head).unwrap();
-        out.seek(SeekFrom::Current(PAYLOAD as i64)).unwrap();
+        out.seek(SeekFrom::Current(16 << 20)).unwrap();
         out.write_all(&crc.to_le_bytes()).unwrap();
     }
     out.write_all(&record(count + 1, b"after")).unwrap();

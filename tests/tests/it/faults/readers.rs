@@ -133,7 +133,11 @@ fn fault_173_a_raw_copy_taken_page_by_page_is_refused_with_its_cause_and_a_backu
     let (journal, _) = directory.journal::<Pryj>(JOURNAL, strandline::config()).unwrap();
     std::thread::scope(|scope| {
         let writer = journal.clone();
-        scope.spawn(move || (0..300).for_each(|_| drop(writer.append(&[7; 3_000]).unwrap())));
+        scope.spawn(move || {
+            for _ in 0..300 {
+                writer.append(&[7; 3_000]).unwrap();
+            }
+        });
         for round in 0..5 {
             let destination = root.path().join(format!("backup-{round}"));
             journal.backup(&destination).unwrap();

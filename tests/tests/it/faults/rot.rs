@@ -55,8 +55,8 @@ fn fault_026_every_cut_is_told_with_its_place_and_what_is_lost() {
     lab.edit(&file(0), |bytes| bytes[len - 10] ^= 1);
     let open = lab.open(config());
     let Verdict::Cut(cut) = open.report.verdict else { panic!("{:?}", open.report) };
-    let start = 56 + 2 * 76 + 40;
-    assert_eq!((cut.segment, cut.offset), (SegmentId(Seq::ZERO), start as u64));
+    let start = 56 + 2 * 76 + 40u64;
+    assert_eq!((cut.segment, cut.offset), (SegmentId(Seq::ZERO), start));
     assert_eq!((cut.bytes, cut.first_lost.get(), cut.row), (76, 2, Row::G));
     let told = cut.to_string();
     for part in ["76 bytes", &format!("offset {start}"), "row G", "lost is 2"] {
