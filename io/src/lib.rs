@@ -1,8 +1,7 @@
 //! An embeddable, crash-safe event journal that never loses what it told you was durable.
 //!
 //! ```
-//! use strandline::{Directory, ReadStep, config};
-//! use strandline_core::{Pryj, ReadUpTo, Seq};
+//! use strandline::{Directory, Pryj, ReadStep, ReadUpTo, Seq, config};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let root = tempfile::tempdir()?;
@@ -31,20 +30,20 @@
 //! | read offline, or beside a writer in another process | [`inspect()`], [`inspect_file`], [`Inspection::reader`] |
 //! | copy a journal that is being written | [`Journal::backup`] |
 //!
-//! The decisions are taken in `strandline_core`, which knows no file, thread or clock. This crate
+//! The decisions are taken in [`core`], which knows no file, thread or clock. This crate
 //! performs them: [`Performer`] turns the core's effects into calls to a [`Disk`], and the callers of a
 //! [`Journal`] take turns in leading its commits.
 //!
 //! # What the sync policies promise
 //!
-//! | [`SyncPolicy`](strandline_core::SyncPolicy) | acknowledged when | a process kill can take | a power loss can take |
+//! | [`SyncPolicy`] | acknowledged when | a process kill can take | a power loss can take |
 //! |---|---|---|---|
 //! | `Always` (default) | durable | nothing acknowledged | nothing acknowledged |
 //! | `Interval { ms }` | written | nothing acknowledged | what the last interval wrote |
 //! | `Never` | written | nothing acknowledged | everything since the last flush, sealed segment or close |
 //!
 //! Readers are given only what is durable, under every policy, unless they ask for
-//! [`ReadUpTo::Written`](strandline_core::ReadUpTo). Linux is what is tested; macOS and Windows are not.
+//! [`ReadUpTo::Written`]. Linux is what is tested; macOS and Windows are not.
 
 mod append_all;
 mod backup;
@@ -98,3 +97,10 @@ pub use recover::recover;
 pub use segment_reader::Target;
 pub use std_disk::StdDisk;
 pub use ticket::Ticket;
+
+/// The state machines underneath; what is needed most is re-exported here.
+pub use strandline_core as core;
+pub use strandline_core::{
+    Batch, Config, Event, EventDraft, Framing, FramingKind, JournalName, Pcpj, Pryj, PryjRecord, ReadUpTo,
+    RecoveryPolicy, Report, ScanOptions, Seq, SyncPolicy, Timestamp, Verdict, View,
+};

@@ -167,7 +167,8 @@ impl Oracle {
             Loss::Power(_) => self.durable_end,
         };
         if end < acknowledged {
-            let detail = format!("acknowledged up to {acknowledged}, recovered only up to {end} after a {loss}");
+            let detail =
+                format!("acknowledged up to {acknowledged}, recovered only up to {end} after a {loss}");
             return Err(Check::AcknowledgedIsRecovered.broken(detail));
         }
         if end < self.shown_end {
@@ -186,6 +187,13 @@ impl Oracle {
             return Err(Check::NumbersNeverRestart.broken(detail));
         }
         Ok(())
+    }
+
+    /// The machine stopped like this. After a power loss nobody is promised what was only written.
+    pub fn lost(&mut self, loss: Loss) {
+        if matches!(loss, Loss::Power(_)) {
+            self.written_end = self.durable_end;
+        }
     }
 
     /// An opening has ended: what it found is durable now, and the rest is lost for good.
@@ -250,7 +258,8 @@ impl Oracle {
             Loss::Kill => self.written_end,
             Loss::Power(_) => self.durable_end,
         };
-        (loss == Loss::Kill, acknowledged.max(self.shown_end), self.first_min, self.first_max).hash(&mut hasher);
+        (loss == Loss::Kill, acknowledged.max(self.shown_end), self.first_min, self.first_max)
+            .hash(&mut hasher);
         // The end of both lists identifies them within a run: ids are never given out twice.
         self.line.iter().for_each(|accepted| accepted.record.id.hash(&mut hasher));
         self.dead.len().hash(&mut hasher);
@@ -330,6 +339,15 @@ mod tests {
         assert_eq!(check(lost), Some(Check::AcknowledgedIsRecovered), "written survives a kill");
         let more = oracle.check_recovered(POWER, found(10, 16));
         assert_eq!(check(more), Some(Check::RecoveredIsSubmittedPrefix));
+    }
+
+    #[test]
+    fn a_kill_after_a_power_loss_leaves_no_more_than_the_power_loss() {
+        let mut oracle = oracle();
+        oracle.lost(Loss::Kill);
+        assert!(oracle.check_recovered(Loss::Kill, found(10, 13)).is_err());
+        oracle.lost(POWER);
+        assert_eq!(oracle.check_recovered(Loss::Kill, found(10, 13)), Ok(()));
     }
 
     #[test]

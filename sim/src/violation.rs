@@ -21,6 +21,8 @@ pub enum Check {
     SecondOpenIsClean,
     /// What a crash alone leaves behind is never refused.
     NeverRefusedAfterPlainCrash,
+    /// A refusal changes no byte of any file.
+    RefusalChangesNothing,
     /// A reader that asked for durable records is given all of them, and none that can be lost.
     ReadersSeeOnlyDurable,
     /// The scan, recovery and the cursor tell the same records and the same verdict.
@@ -39,13 +41,14 @@ pub enum Check {
 
 impl Check {
     /// Every check.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::AcknowledgedIsRecovered,
         Self::RecoveredIsSubmittedPrefix,
         Self::NothingUndead,
         Self::NumbersNeverRestart,
         Self::SecondOpenIsClean,
         Self::NeverRefusedAfterPlainCrash,
+        Self::RefusalChangesNothing,
         Self::ReadersSeeOnlyDurable,
         Self::EveryReaderAgrees,
         Self::WatermarkCoversCommit,
@@ -65,6 +68,7 @@ impl Check {
             Self::NumbersNeverRestart => "numbers_never_restart",
             Self::SecondOpenIsClean => "second_open_is_clean",
             Self::NeverRefusedAfterPlainCrash => "verdict_is_never_refuse_after_plain_crash",
+            Self::RefusalChangesNothing => "refusal_changes_nothing",
             Self::ReadersSeeOnlyDurable => "readers_see_only_durable",
             Self::EveryReaderAgrees => "every_reader_agrees",
             Self::WatermarkCoversCommit => "watermark_covers_commit",

@@ -5,25 +5,17 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use strandline::{Performer, files_of};
-use strandline_core::{
-    Answer, Effect, IoFailure, Journal, JournalName, Listing, Monotonic, ReadRequest, Recovery, RecoveryError,
-    RecoveryStep, Refusal, Report, Scan, ScanOptions, ScanStep, Timestamp, Verdict, View,
-};
+use strandline::Performer;
+use strandline_core::{Effect, IoFailure, JournalName, Monotonic, ReadRequest, Timestamp};
 
-use super::reading::read_all;
-use super::running::Running;
 use crate::disk::{DiskState, SimDisk, Snapshot};
 use crate::interpreter::Interpreter;
-use crate::oracle::{Oracle, Recovered};
-use crate::violation::{Broken, Check, Loss};
+use crate::oracle::Oracle;
+use crate::violation::Loss;
 use crate::workload::{EPOCH_MS, Settings, SimFraming, SimRng, Stream};
 
 /// The journal's name on every simulated disk.
 const NAME: &str = "journal";
-
-/// How often an opening is tried again when a fault of the disk is to blame.
-const TRIES: usize = 3;
 
 /// What a crash at certain steps leaves, and what must hold then.
 pub(crate) struct Moment {
@@ -81,7 +73,12 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
     }
 
     /// A machine that starts with this disk, in this world.
-    pub(crate) fn start(settings: &'a Settings, state: DiskState, world: World, buffer: SharedBuffer) -> Self {
+    pub(crate) fn start(
+        settings: &'a Settings,
+        state: DiskState,
+        world: World,
+        buffer: SharedBuffer,
+    ) -> Self {
         Self {
             settings,
             disk: SimDisk::from_state(state),
@@ -105,34 +102,14 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
     }
 
     /// Stops the machine like this.
-    pub(crate) fn lose(self, loss: Loss) -> Self {
+    pub(crate) fn lose(mut self, loss: Loss) -> Self {
+        self.world.oracle.lost(loss);
         let recording = self.recording;
         let state = match loss {
             Loss::Kill => self.disk.state(),
             Loss::Power(survivors) => self.disk.state().power_loss(survivors),
         };
         Self { disk: SimDisk::from_state(state), ..self }.recording(recording)
-    }
-
-    /// Opens the journal after such a loss, and checks everything that can be seen.
-    ///
-    /// # Errors
-    /// The first check that does not hold.
-    pub(crate) fn open(mut self, loss: Loss) -> Result<(Running<'a, F, D>, Report), Broken> {
-        self.world.openings += 1;
-        let performer = self.performer();
-        let scanned = if self.disk.state().files().next().is_some() { Some(self.scan(&performer)?) } else { None };
-        let (journal, report) = self.recover()?;
-        let found = Recovered { first: journal.view().first(), end: journal.view().written_end() };
-        self.check_agreement(&journal, &report, scanned.as_ref().map(|(_, report)| report))?;
-        self.world.oracle.check_recovered(loss, found)?;
-        if let Some((view, _)) = &scanned {
-            read_all(&self, &performer, view, found)?;
-        }
-        self.world.oracle.settle(found);
-        let mut running = Running::new(self, performer, journal);
-        running.read_everything()?;
-        Ok((running, report))
     }
 
     /// Notes what a crash at the last steps would have left.
@@ -153,119 +130,10 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
         }
     }
 
-    fn performer(&self) -> Performer<D> {
+    /// The interpreter of effects of a new process, with its own handles.
+    pub(crate) fn performer(&self) -> Performer<D> {
         Performer::new(Arc::new(D::over(self.disk.clone())), journal_name())
     }
-
-    /// Recovers, again where a fault of the disk is to blame, without that fault then.
-    fn recover(&mut self) -> Result<(Box<Journal<F>>, Report), Broken> {
-        let mut tries = 0;
-        loop {
-            // A process has its own handles.
-            let performer = self.performer();
-            let error = match self.recover_once(&performer)? {
-                Ok(done) => return Ok(done),
-                Err(error) => error,
-            };
-            self.log(|| format!("not opened: {error}"));
-            tries += 1;
-            match &error {
-                RecoveryError::Failed { .. } if self.disk.relieve() && tries < TRIES => {}
-                RecoveryError::Refused { refusal: Refusal::Unreadable { .. }, .. }
-                    if self.disk.relieve() && tries < TRIES => {}
-                RecoveryError::Refused { .. } => {
-                    return Err(Check::NeverRefusedAfterPlainCrash.broken(error.to_string()));
-                }
-                _ => return Err(Check::WorkCompletes.broken(error.to_string())),
-            }
-        }
-    }
-
-    fn recover_once(&mut self, performer: &Performer<D>) -> Result<Recovery1<F>, Broken> {
-        let listing = self.listing(performer)?;
-        let config = self.settings.config(self.world.openings, self.world.clock);
-        let mut step = Recovery::<F>::start(config, listing);
-        loop {
-            let (effect, recovery) = match step {
-                RecoveryStep::Perform(effect, recovery) => (effect, recovery),
-                RecoveryStep::Done(journal, report) => return Ok(Ok((journal, *report))),
-            };
-            let resumed = match &effect {
-                Effect::Read(request) => {
-                    let buffer = Rc::clone(&self.buffer);
-                    let buffer = &mut *buffer.borrow_mut();
-                    let answer = read_into(performer, *request, buffer);
-                    self.record_moment();
-                    recovery.resume(answer.map_or_else(Answer::Failed, Answer::Bytes))
-                }
-                effect => {
-                    let result = performer.perform(effect);
-                    self.record_moment();
-                    self.log(|| format!("recovery: {} {}", describe(effect), outcome(result)));
-                    recovery.resume(result.map_or_else(Answer::Failed, |()| Answer::Done))
-                }
-            };
-            match resumed {
-                Ok(next) => step = next,
-                Err(error) => return Ok(Err(error)),
-            }
-        }
-    }
-
-    fn listing(&self, performer: &Performer<D>) -> Result<Listing, Broken> {
-        let files = files_of(&**performer.disk(), performer.journal());
-        files.map(|files| files.listing).map_err(|error| Check::WorkCompletes.broken(error.to_string()))
-    }
-
-    /// Reads the journal as somebody without the writer would.
-    fn scan(&self, performer: &Performer<D>) -> Result<(View<F>, Report), Broken> {
-        let options = ScanOptions {
-            policy: self.settings.recovery,
-            block_bytes: self.settings.sector_bytes as u64,
-        };
-        let buffer = &mut *self.buffer.borrow_mut();
-        let mut step = Scan::<F>::start(self.listing(performer)?, options);
-        loop {
-            match step {
-                ScanStep::Read(request, scan) => step = scan.resume(read_into(performer, request, buffer)),
-                ScanStep::Done(view, report) => return Ok((*view, *report)),
-            }
-        }
-    }
-
-    /// Recovery saw what the scan saw, and the open journal shows it.
-    fn check_agreement(&self, journal: &Journal<F>, report: &Report, scan: Option<&Report>) -> Result<(), Broken> {
-        let disagree = |detail: String| Err(Check::EveryReaderAgrees.broken(detail));
-        let view = journal.view();
-        if view.durable_end() != view.written_end() || journal.next_seq() != view.written_end() {
-            let (durable, written) = (view.durable_end(), view.written_end());
-            let next = journal.next_seq();
-            return disagree(format!("opened with durable {durable}, written {written}, next {next}"));
-        }
-        if report.end != view.written_end() || report.first != view.first() {
-            let (first, end) = (view.first(), view.written_end());
-            return disagree(format!(
-                "recovery reported {}..{}, the journal shows {first}..{end}",
-                report.first, report.end
-            ));
-        }
-        let Some(scan) = scan else { return Ok(()) };
-        if (scan.first, scan.end, &scan.verdict) != (report.first, report.end, &report.verdict) {
-            return disagree(format!(
-                "the scan says {:?} {}..{}, recovery says {:?} {}..{}",
-                scan.verdict, scan.first, scan.end, report.verdict, report.first, report.end
-            ));
-        }
-        Ok(())
-    }
-}
-
-/// A recovered journal, or why it was not.
-type Recovery1<F> = Result<(Box<Journal<F>>, Report), RecoveryError>;
-
-/// Whether a report calls for no repair.
-pub(crate) fn is_clean(report: &Report) -> bool {
-    report.verdict == Verdict::Sound && !report.repair.cut && !report.repair.set_aside
 }
 
 /// Reads what is asked for into the buffer, which grows for an oversized frame.

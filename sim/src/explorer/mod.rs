@@ -7,6 +7,7 @@
 
 mod crash;
 mod machine;
+mod opening;
 mod reading;
 mod running;
 mod shrink;
@@ -97,7 +98,8 @@ fn explore_as<F: SimFraming, D: Interpreter>(
     options: Options,
     trace: &mut Trace,
 ) -> Result<Statistics, Box<Violation>> {
-    let mut run = Run::<F, D> { crashes: Crashes::new(settings, options, shared_buffer()), trace, operation: 0 };
+    let mut run =
+        Run::<F, D> { crashes: Crashes::new(settings, options, shared_buffer()), trace, operation: 0 };
     match run.script(script) {
         Ok(()) => Ok(run.crashes.statistics),
         Err(broken) => Err(Box::new(Violation {

@@ -8,7 +8,8 @@ use strandline_core::{
     AppendError, Completion, Effect, EffectId, Journal, Monotonic, Output, ReadUpTo, Seq, Timestamp,
 };
 
-use super::machine::{Machine, describe, is_clean, outcome};
+use super::machine::{Machine, describe, outcome};
+use super::opening::is_clean;
 use super::reading::read;
 use crate::disk::{Call, Fault, Survivors};
 use crate::interpreter::Interpreter;
@@ -124,12 +125,15 @@ impl<'a, F: SimFraming, D: Interpreter> Running<'a, F, D> {
         for size in sizes {
             let len = usize::try_from(*size).unwrap_or(usize::MAX);
             let world = &mut self.machine.world;
-            let record = Submitted::new(world.submitted, world.clock, len, &recent(&self.machine.disk.state()));
+            let record =
+                Submitted::new(world.submitted, world.clock, len, &recent(&self.machine.disk.state()));
             world.submitted += 1;
             world.clock = Timestamp::from_millis(world.clock.as_millis() + 1);
             match self.journal.append(record.at, F::draft(&record)) {
                 Ok(accepted) => {
-                    self.machine.log(|| format!("append {} of {len} bytes, commit {}", accepted.seq, accepted.commit.get()));
+                    self.machine.log(|| {
+                        format!("append {} of {len} bytes, commit {}", accepted.seq, accepted.commit.get())
+                    });
                     self.machine.world.oracle.accepted(accepted.seq, accepted.commit, Rc::new(record))?;
                 }
                 Err(error @ (AppendError::Full { .. } | AppendError::Poisoned(_))) => {

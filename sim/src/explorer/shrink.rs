@@ -18,7 +18,8 @@ pub fn shrink(violation: Violation, options: Options) -> Violation {
     let mut head = shrinking.best.script.clone();
     head.operations.truncate(failed_in + 1);
     shrinking.accept(head);
-    while shrinking.tries < TRIES_MAX && (shrinking.leave_out_operations() || shrinking.leave_out_records()) {}
+    while shrinking.tries < TRIES_MAX && (shrinking.leave_out_operations() || shrinking.leave_out_records()) {
+    }
     shrinking.best
 }
 
@@ -57,7 +58,8 @@ impl Shrinking {
                 let Some(size) = sizes.get(record).copied() else { break };
                 let fewer = (sizes.len() > 1).then(|| without(&sizes, record));
                 let shorter = (size > 0).then(|| with(&sizes, record, size / 2));
-                let accepted = [fewer, shorter].into_iter().flatten().any(|sizes| self.accept_append(at, sizes));
+                let accepted =
+                    [fewer, shorter].into_iter().flatten().any(|sizes| self.accept_append(at, sizes));
                 any |= accepted;
                 record += usize::from(!accepted);
             }

@@ -42,7 +42,9 @@ fn fault(rng: &mut SimRng, settings: &Settings) -> Option<Operation> {
         3 if faults.space => Some(Operation::SpaceBack),
         4 if faults.syncs => Some(Operation::FailSync(survivors(rng))),
         5 if faults.syncs => Some(Operation::FailDirectorySync(survivors(rng))),
-        6 if faults.errors => Some(if rng.random_bool(0.5) { Operation::FailWrite } else { Operation::FailRemove }),
+        6 if faults.errors => {
+            Some(if rng.random_bool(0.5) { Operation::FailWrite } else { Operation::FailRemove })
+        }
         7 if faults.short => Some(Operation::Short(rng.random_range(1..=80))),
         8 if faults.clock => Some(Operation::Clock(rng.random_range(-5_000..=5_000))),
         _ => None,

@@ -104,7 +104,8 @@ impl SimFraming for Pcpj {
 
 /// A byte that depends on the record and the place, and is never zero.
 fn filler(id: u64, at: usize) -> u8 {
-    let mixed = (id + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (at as u64 + 1).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    let mixed =
+        (id + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (at as u64 + 1).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     mixed.wrapping_mul(0xBF58_476D_1CE4_E5B9).to_be_bytes()[0] | 1
 }
 

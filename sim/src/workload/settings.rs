@@ -74,8 +74,7 @@ impl Settings {
             1 => SyncPolicy::Never,
             _ => SyncPolicy::Always,
         };
-        let recovery =
-            if rng.random_bool(0.25) { RecoveryPolicy::Strict } else { RecoveryPolicy::Standard };
+        let recovery = if rng.random_bool(0.25) { RecoveryPolicy::Strict } else { RecoveryPolicy::Standard };
         let segment_bytes = pick(rng, &[160, 256, 384, 512, 1_024, 4_096]);
         let reserve_bytes = pick(rng, &[0, 64, 96, 128, 256, 512]);
         let commit_bytes_max = usize::try_from(pick(rng, &[1, 64, 200, 1_000])).unwrap_or(1);
@@ -106,7 +105,8 @@ impl Settings {
     /// How the journal is opened for the `opening`-th time; each time has its own salts.
     #[must_use]
     pub fn config(&self, opening: u64, opened_at: Timestamp) -> Config {
-        let mut config = Config::new(self.seed.rotate_left(17) ^ opening.wrapping_mul(0x9E37_79B9), opened_at);
+        let mut config =
+            Config::new(self.seed.rotate_left(17) ^ opening.wrapping_mul(0x9E37_79B9), opened_at);
         config.version = self.version;
         config.first_seq = self.first_seq;
         config.sync = self.sync;

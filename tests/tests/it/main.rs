@@ -1,2 +1,6 @@
-//! One integration-test binary.
+//! What spans crates, in one binary.
+
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod disk_conformance;
+mod faults;

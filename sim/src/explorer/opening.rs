@@ -1,0 +1,182 @@
+//! Opening a journal: the scan that somebody without the writer does, the recovery, and whether they agree.
+
+use std::rc::Rc;
+
+use strandline::{Performer, files_of};
+use strandline_core::verdict::Row;
+use strandline_core::{
+    Answer, Config, Effect, Journal, Listing, Recovery, RecoveryError, RecoveryPolicy, RecoveryStep, Refusal,
+    Report, Scan, ScanOptions, ScanStep, Verdict, View,
+};
+
+use super::machine::{Machine, describe, outcome, read_into};
+use super::reading::read_all;
+use super::running::Running;
+use crate::interpreter::Interpreter;
+use crate::oracle::Recovered;
+use crate::violation::{Broken, Check, Loss};
+use crate::workload::SimFraming;
+
+/// How often an opening is tried again when a fault of the disk is to blame.
+const TRIES: usize = 3;
+
+/// What a scan found.
+type Scanned<F> = (View<F>, Report);
+
+/// A recovered journal, or why it was not.
+type Outcome<F> = Result<(Box<Journal<F>>, Report), RecoveryError>;
+
+impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
+    /// Opens the journal after such a loss, and checks everything that can be seen.
+    ///
+    /// # Errors
+    /// The first check that does not hold.
+    pub(crate) fn open(mut self, loss: Loss) -> Result<(Running<'a, F, D>, Report), Broken> {
+        self.world.openings += 1;
+        let mut policy = self.settings.recovery;
+        let mut tries = 0;
+        let (journal, report, scanned) = loop {
+            let scanned = self.scan(policy)?;
+            let before = self.disk.state();
+            let error = match self.recover(policy)? {
+                Ok((journal, report)) => break (journal, report, scanned),
+                Err(error) => error,
+            };
+            self.log(|| format!("not opened: {error}"));
+            tries += 1;
+            match &error {
+                RecoveryError::Refused { .. } if !before.files().eq(self.disk.state().files()) => {
+                    let detail = format!("a refusal changed files: {error}");
+                    return Err(Check::RefusalChangesNothing.broken(detail));
+                }
+                // Under the strict policy a person looks at doubtful damage, and then takes the standard one.
+                RecoveryError::Refused { refusal, .. }
+                    if policy == RecoveryPolicy::Strict && refusal.row() == Some(Row::G) =>
+                {
+                    policy = RecoveryPolicy::Standard;
+                }
+                RecoveryError::Failed { .. }
+                | RecoveryError::Refused { refusal: Refusal::Unreadable { .. }, .. }
+                    if tries < TRIES && self.disk.relieve() => {}
+                RecoveryError::Refused { .. } => {
+                    return Err(Check::NeverRefusedAfterPlainCrash.broken(error.to_string()));
+                }
+                _ => return Err(Check::WorkCompletes.broken(error.to_string())),
+            }
+        };
+        self.check(loss, &journal, &report, scanned.as_ref())?;
+        let performer = self.performer();
+        let mut running = Running::new(self, performer, journal);
+        running.read_everything()?;
+        Ok((running, report))
+    }
+
+    /// Holds what was found against what must be there, and takes it as what is there from now on.
+    fn check(
+        &mut self,
+        loss: Loss,
+        journal: &Journal<F>,
+        report: &Report,
+        scanned: Option<&Scanned<F>>,
+    ) -> Result<(), Broken> {
+        let found = Recovered { first: journal.view().first(), end: journal.view().written_end() };
+        check_agreement(journal, report, scanned.map(|(_, report)| report))?;
+        self.world.oracle.check_recovered(loss, found)?;
+        if let Some((view, _)) = scanned {
+            read_all(self, &self.performer(), view, found)?;
+        }
+        self.world.oracle.settle(found);
+        Ok(())
+    }
+
+    fn recover(&mut self, policy: RecoveryPolicy) -> Result<Outcome<F>, Broken> {
+        let performer = self.performer();
+        let listing = listing(&performer)?;
+        let config =
+            Config { recovery: policy, ..self.settings.config(self.world.openings, self.world.clock) };
+        let mut step = Recovery::<F>::start(config, listing);
+        loop {
+            let (effect, recovery) = match step {
+                RecoveryStep::Perform(effect, recovery) => (effect, recovery),
+                RecoveryStep::Done(journal, report) => return Ok(Ok((journal, *report))),
+            };
+            let resumed = match &effect {
+                Effect::Read(request) => {
+                    let buffer = Rc::clone(&self.buffer);
+                    let buffer = &mut *buffer.borrow_mut();
+                    let answer = read_into(&performer, *request, buffer);
+                    self.record_moment();
+                    recovery.resume(answer.map_or_else(Answer::Failed, Answer::Bytes))
+                }
+                effect => {
+                    let result = performer.perform(effect);
+                    self.record_moment();
+                    self.log(|| format!("recovery: {} {}", describe(effect), outcome(result)));
+                    recovery.resume(result.map_or_else(Answer::Failed, |()| Answer::Done))
+                }
+            };
+            match resumed {
+                Ok(next) => step = next,
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+    }
+
+    /// Reads the journal as somebody without the writer would; nothing where there is no segment, since a scan cannot
+    /// know the number that a new journal begins with.
+    fn scan(&self, policy: RecoveryPolicy) -> Result<Option<Scanned<F>>, Broken> {
+        if !self.disk.state().files().any(|(name, _)| name.ends_with(".seg")) {
+            return Ok(None);
+        }
+        let performer = self.performer();
+        let options = ScanOptions { policy, block_bytes: self.settings.sector_bytes as u64 };
+        let buffer = &mut *self.buffer.borrow_mut();
+        let mut step = Scan::<F>::start(listing(&performer)?, options);
+        loop {
+            match step {
+                ScanStep::Read(request, scan) => step = scan.resume(read_into(&performer, request, buffer)),
+                ScanStep::Done(view, report) => return Ok(Some((*view, *report))),
+            }
+        }
+    }
+}
+
+fn listing<D: Interpreter>(performer: &Performer<D>) -> Result<Listing, Broken> {
+    let files = files_of(&**performer.disk(), performer.journal());
+    files.map(|files| files.listing).map_err(|error| Check::WorkCompletes.broken(error.to_string()))
+}
+
+/// Recovery saw what the scan saw, and the open journal shows it.
+fn check_agreement<F: SimFraming>(
+    journal: &Journal<F>,
+    report: &Report,
+    scan: Option<&Report>,
+) -> Result<(), Broken> {
+    let disagree = |detail: String| Err(Check::EveryReaderAgrees.broken(detail));
+    let view = journal.view();
+    if view.durable_end() != view.written_end() || journal.next_seq() != view.written_end() {
+        let (durable, written) = (view.durable_end(), view.written_end());
+        let next = journal.next_seq();
+        return disagree(format!("opened with durable {durable}, written {written}, next {next}"));
+    }
+    if report.end != view.written_end() || report.first != view.first() {
+        let (first, end) = (view.first(), view.written_end());
+        return disagree(format!(
+            "recovery reported {}..{}, the journal shows {first}..{end}",
+            report.first, report.end
+        ));
+    }
+    let Some(scan) = scan else { return Ok(()) };
+    if (scan.first, scan.end, &scan.verdict) != (report.first, report.end, &report.verdict) {
+        return disagree(format!(
+            "the scan says {:?} {}..{}, recovery says {:?} {}..{}",
+            scan.verdict, scan.first, scan.end, report.verdict, report.first, report.end
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a report calls for no repair.
+pub(crate) fn is_clean(report: &Report) -> bool {
+    report.verdict == Verdict::Sound && !report.repair.cut && !report.repair.set_aside
+}
