@@ -73,11 +73,12 @@ impl CommitState {
     pub(crate) fn park(&self) -> Woken {
         let mut inner = self.inner();
         loop {
-            if let Some(outcome) = &inner.outcome {
-                return Woken::Settled(outcome.clone());
-            }
+            // First, because a lead that was handed over has to be taken, even if there is nothing left to do.
             if std::mem::take(&mut inner.lead_offered) {
                 return Woken::Lead;
+            }
+            if let Some(outcome) = &inner.outcome {
+                return Woken::Settled(outcome.clone());
             }
             inner = self.changed.wait(inner).unwrap_or_else(PoisonError::into_inner);
         }

@@ -51,9 +51,14 @@ pub(crate) fn run<F: Framing, D: Disk>(shared: &Arc<Shared<F, D>>) {
             state = shared.wait_for_deadline(state, &mut led_at);
         }
     }
+    let closed = state.closed;
     drop(state);
     shared.performer.discard_spare();
     shared.performer.close_files();
+    if closed {
+        // The last handle may be gone, and nobody waiting for this thread.
+        shared.end_lease();
+    }
 }
 
 impl<F: Framing, D: Disk> Shared<F, D> {

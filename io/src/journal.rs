@@ -12,7 +12,7 @@ use crate::append_all::{AppendAllError, append_all};
 use crate::backup::{BackupError, BackupReport};
 use crate::clock::{salt_seed, timestamp};
 use crate::commit::Outcome;
-use crate::directory::{AlreadyOpen, Directory, Lease};
+use crate::directory::{AlreadyOpen, Directory};
 use crate::disk::Disk;
 use crate::error::{AppendError, FlushError, Poisoned};
 use crate::housekeeping;
@@ -36,13 +36,8 @@ pub struct Journal<F: Framing, D: Disk = StdDisk> {
 struct Handle<F: Framing, D: Disk> {
     shared: Arc<Shared<F, D>>,
     name: JournalName,
-    /// What ends with the close.
-    open: Mutex<Option<Open<D>>>,
-}
-
-struct Open<D: Disk> {
-    thread: JoinHandle<()>,
-    _lease: Lease<D>,
+    /// The housekeeping thread, until the close.
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Why a journal was not opened. Nothing that was in it is lost or changed by that.
@@ -103,14 +98,14 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         let listing = files_of(&**directory.disk(), &name)?.listing;
         let (core, report) = recover::<F, D>(&performer, config.clone(), listing)
             .map_err(|source| OpenError::Recovery { journal: name.clone(), source })?;
-        let shared = Arc::new(Shared::new(core, performer, &config));
+        let shared = Arc::new(Shared::new(core, performer, lease, &config));
         let for_thread = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name(format!("strandline-{name}"))
             .spawn(move || housekeeping::run(&for_thread))
             .map_err(OpenError::Thread)?;
-        let open = Mutex::new(Some(Open { thread, _lease: lease }));
-        Ok((Self { handle: Arc::new(Handle { shared, name, open }) }, report))
+        let thread = Mutex::new(Some(thread));
+        Ok((Self { handle: Arc::new(Handle { shared, name, thread }) }, report))
     }
 
     /// Appends a record and blocks until it is acknowledged: by default until it is durable, under a
@@ -276,6 +271,12 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         &self.handle.name
     }
 
+    /// Whether the housekeeping thread waits for nothing but to be woken.
+    #[cfg(test)]
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.shared().lock().parked == Parked::Forever
+    }
+
     fn shared(&self) -> &Arc<Shared<F, D>> {
         &self.handle.shared
     }
@@ -289,14 +290,38 @@ impl<F: Framing, D: Disk> Clone for Journal<F, D> {
 
 impl<F: Framing, D: Disk> Handle<F, D> {
     fn close(&self) -> Result<(), Poisoned> {
+        if self.is_housekeeping() {
+            self.close_later();
+            return Ok(());
+        }
         let result = self.finish();
         // Who finds it closed already still waits until the thread is gone and the name is free.
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Open { thread, .. }) = open.take() {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = thread.take() {
             // If it panicked, that was told as poison.
             let _ = thread.join();
         }
+        self.shared.end_lease();
         result
+    }
+
+    /// Whether this is the housekeeping thread itself: it wakes tasks, and what a task's waker drops may
+    /// be the last handle. It cannot wait for itself.
+    fn is_housekeeping(&self) -> bool {
+        // The lock is taken only while somebody waits for that thread, which then is not this one.
+        self.thread.try_lock().is_ok_and(|thread| {
+            thread.as_ref().is_some_and(|thread| thread.thread().id() == thread::current().id())
+        })
+    }
+
+    /// Has the housekeeping thread close the journal once it is done with what it is doing.
+    fn close_later(&self) {
+        let mut state = self.shared.lock();
+        state.closing = true;
+        state.dirty = true;
+        if let Ok(core) = state.core() {
+            core.close();
+        }
     }
 
     fn finish(&self) -> Result<(), Poisoned> {

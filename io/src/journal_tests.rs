@@ -341,6 +341,57 @@ fn each_journal_is_open_once_and_closed_by_its_last_handle() {
     other.append(b"undisturbed").unwrap();
 }
 
+#[test]
+fn an_idle_journal_sleeps_until_somebody_wakes_it() {
+    let disk = TestDisk::new();
+    let journal = open_with(&disk, Config { idle_mark_ms: 1, ..small() });
+    for _ in 0..3 {
+        journal.append(b"busy").unwrap();
+        while !journal.is_asleep() {
+            thread::yield_now();
+        }
+    }
+    assert!(journal.is_asleep());
+    drop(journal.append_nowait(b"wakes it").unwrap());
+    while journal.durable_end() < Seq::new(4) {
+        thread::yield_now();
+    }
+    assert_eq!(journal.durable_end(), Seq::new(4));
+}
+
+/// What a waker drops may be the last handle, and housekeeping is the one who wakes.
+struct HoldsTheHandle(mpsc::Sender<()>, std::sync::Mutex<Option<TestJournal>>);
+
+impl Wake for HoldsTheHandle {
+    fn wake(self: Arc<Self>) {
+        drop(self.1.lock().unwrap().take());
+        self.0.send(()).unwrap();
+    }
+}
+
+#[test]
+fn the_last_handle_can_be_dropped_by_a_waker() {
+    let disk = TestDisk::new();
+    let directory = Directory::on(disk.clone());
+    let (journal, _) = directory.journal::<Pryj>("a", small()).unwrap();
+    let mut ticket = pin!(journal.append_nowait(b"from a task").unwrap());
+    let (woken, is_woken) = mpsc::channel();
+    disk.hold_syncs();
+    let waker = Waker::from(Arc::new(HoldsTheHandle(woken, std::sync::Mutex::new(Some(journal)))));
+    assert!(ticket.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    drop(waker);
+    disk.release_syncs();
+    is_woken.recv().unwrap();
+    assert_eq!(ticket.try_wait(), Some(Ok(Seq::ZERO)));
+    let reopened = loop {
+        match directory.journal::<Pryj>("a", small()) {
+            Err(OpenError::AlreadyOpen(_)) => thread::yield_now(),
+            other => break other.unwrap(),
+        }
+    };
+    assert_eq!((reopened.1.end, reopened.1.unproven()), (Seq::new(1), 0));
+}
+
 struct Unpark(thread::Thread);
 
 impl Wake for Unpark {
@@ -429,4 +480,20 @@ fn of_many_records_those_before_the_first_failure_count() {
     let error = journal.append_all([&[5; 5][..], &[6; 5]]).unwrap_err();
     assert_eq!((error.appended, error.source), (0, AppendError::NoSpace));
     assert_eq!(read_all(&journal).into_values().collect::<Vec<_>>(), [[1; 5], [2; 5]]);
+}
+
+#[test]
+fn a_panic_in_housekeeping_poisons_too() {
+    let disk = TestDisk::new();
+    let journal = open(&disk);
+    disk.inject("zeros a-00000000000000000000.seg.new-0 4096", Fault::Panic, 1);
+    let failed = loop {
+        match journal.append(&[7; 300]) {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(failed, AppendError::Poisoned(Poisoned::Abandoned));
+    assert_eq!(journal.close(), Err(Poisoned::Abandoned));
+    assert!(!read_all(&open(&disk)).is_empty());
 }

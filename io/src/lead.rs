@@ -59,7 +59,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
 
     /// Performs the effects of the commit path. The caller has set [`State::leading`] or was handed the lead.
     pub(crate) fn lead(&self, state: MutexGuard<'_, State<F>>, until: LeadUntil<'_>) {
-        let guard = AbandonOnUnwind(self);
+        let guard = AbandonOnUnwind { shared: self, leads: true };
         // Declared after the guard, so that the lock is free when the guard needs it.
         let mut state = state;
         let mut wakes = Wakes::default();
@@ -87,7 +87,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
         (id, effect): (EffectId, Effect),
     ) -> MutexGuard<'a, State<F>> {
         drop(state);
-        let guard = AbandonOnUnwind(self);
+        let guard = AbandonOnUnwind { shared: self, leads: false };
         let result = self.performer.perform(&effect);
         let mut state = self.lock();
         complete(&mut state, Completion { id, result });
@@ -158,7 +158,10 @@ fn complete<F: Framing>(state: &mut State<F>, completion: Completion) {
 }
 
 /// Poisons the journal if a thread unwinds in the middle of its effect: what the disk holds is then unknown.
-struct AbandonOnUnwind<'a, F: Framing, D: Disk>(&'a Shared<F, D>);
+struct AbandonOnUnwind<'a, F: Framing, D: Disk> {
+    shared: &'a Shared<F, D>,
+    leads: bool,
+}
 
 impl<F: Framing, D: Disk> AbandonOnUnwind<'_, F, D> {
     fn disarm(self) {
@@ -169,10 +172,13 @@ impl<F: Framing, D: Disk> AbandonOnUnwind<'_, F, D> {
 impl<F: Framing, D: Disk> Drop for AbandonOnUnwind<'_, F, D> {
     fn drop(&mut self) {
         let mut wakes = Wakes::default();
-        let mut state = self.0.lock();
+        let mut state = self.shared.lock();
         state.abandon(&mut wakes);
-        self.0.wake_housekeeping(&mut state);
+        if self.leads {
+            state.leading = false;
+        }
+        self.shared.wake_housekeeping(&mut state);
         drop(state);
-        self.0.wake(&mut wakes);
+        self.shared.wake(&mut wakes);
     }
 }

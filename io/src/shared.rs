@@ -11,6 +11,7 @@ use strandline_core::{
 
 use crate::clock::{Clock, timestamp};
 use crate::commit::{CommitState, Commits, Outcome};
+use crate::directory::Lease;
 use crate::disk::Disk;
 use crate::error::{AppendError, Poisoned};
 use crate::perform::Performer;
@@ -18,6 +19,8 @@ use crate::perform::Performer;
 /// Shared by everything that has to do with one open journal.
 pub(crate) struct Shared<F: Framing, D: Disk> {
     pub(crate) performer: Performer<D>,
+    /// Ends with the close, whoever completes it.
+    lease: Mutex<Option<Lease<D>>>,
     pub(crate) clock: Clock,
     state: Mutex<State<F>>,
     /// The housekeeping thread waits here.
@@ -94,7 +97,7 @@ pub(crate) struct Wakes {
 }
 
 impl<F: Framing, D: Disk> Shared<F, D> {
-    pub(crate) fn new(core: Core<F>, performer: Performer<D>, config: &Config) -> Self {
+    pub(crate) fn new(core: Core<F>, performer: Performer<D>, lease: Lease<D>, config: &Config) -> Self {
         let state = State {
             core,
             commits: Commits::default(),
@@ -116,6 +119,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
         };
         Self {
             performer,
+            lease: Mutex::new(Some(lease)),
             clock: Clock::new(),
             state: Mutex::new(state),
             work: Condvar::new(),
@@ -126,6 +130,11 @@ impl<F: Framing, D: Disk> Shared<F, D> {
     /// Takes the lock. A panic under it has been noted by [`State::abandon`], which is what later callers look at.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State<F>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the journal's name back: nothing of it is written any more.
+    pub(crate) fn end_lease(&self) {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Wakes the housekeeping thread if it sleeps.
@@ -285,7 +294,6 @@ impl<F: Framing> State<F> {
     /// Marks the journal as poisoned by a panic. The core is not asked again.
     pub(crate) fn abandon(&mut self, wakes: &mut Wakes) {
         self.abandoned = true;
-        self.leading = false;
         self.in_hand = None;
         self.background.clear();
         self.fail_everybody(Poisoned::Abandoned, wakes);

@@ -8,6 +8,7 @@
 mod raw;
 mod workloads;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,9 +21,16 @@ const ROUNDS: usize = 5;
 struct Workload {
     name: &'static str,
     unit: &'static str,
-    /// The least ratio to aim for.
-    floor: f64,
+    aim: Aim,
     run: fn(&Path, &Sizes) -> Figures,
+}
+
+/// The least to aim for.
+enum Aim {
+    /// Of the raw limit of the same round.
+    Ratio(f64),
+    /// In the workload's unit.
+    Figure(f64),
 }
 
 /// What one round measured.
@@ -35,49 +43,49 @@ const WORKLOADS: &[Workload] = &[
     Workload {
         name: "W1 one writer, each append durable; raw: pwrite + fdatasync, zero-filled",
         unit: "appends/s",
-        floor: 0.95,
+        aim: Aim::Ratio(0.95),
         run: workloads::one_writer,
     },
     Workload {
         name: "W2 16 threads, each append durable; beside W1 of the same round",
         unit: "appends/s",
-        floor: 6.0,
+        aim: Aim::Ratio(6.0),
         run: workloads::sixteen_writers,
     },
     Workload {
         name: "W3 1,000 records, then one sync; raw: one write, zero-filled",
         unit: "records/s",
-        floor: 0.9,
+        aim: Aim::Ratio(0.9),
         run: workloads::batches,
     },
     Workload {
         name: "W3 the same, whole segments zero-filled in advance",
         unit: "records/s",
-        floor: 0.9,
+        aim: Aim::Ratio(0.9),
         run: workloads::batches_prepared,
     },
     Workload {
         name: "W4 bulk, one sync at the end; raw: 1 MiB writes, growing file",
         unit: "MB/s",
-        floor: 0.9,
+        aim: Aim::Ratio(0.9),
         run: workloads::bulk,
     },
     Workload {
         name: "W5 open after a crash, all verified; raw: read()",
         unit: "MB/s",
-        floor: 0.4,
+        aim: Aim::Figure(2_000.0),
         run: workloads::open_after_crash,
     },
     Workload {
-        name: "W5 opens of a 10 MiB journal; at least 100/s",
+        name: "W5 opens of a 10 MiB journal; raw: read()",
         unit: "opens/s",
-        floor: 0.0,
+        aim: Aim::Figure(100.0),
         run: workloads::open_small,
     },
     Workload {
         name: "W6 sequential read-back, verified; raw: read()",
         unit: "MB/s",
-        floor: 0.6,
+        aim: Aim::Figure(2_800.0),
         run: workloads::read_back,
     },
 ];
@@ -103,10 +111,19 @@ fn main() -> ExitCode {
         let ours = median(rounds.iter().map(|round| round.ours));
         let raw = median(rounds.iter().map(|round| round.raw));
         let ratio = median(rounds.iter().map(|round| round.ours / round.raw));
-        let Workload { name, unit, floor, .. } = workload;
-        println!("| {name} | {unit} | {ours:.0} | {raw:.0} | {ratio:.2} | {floor:.2} |");
+        let Workload { name, unit, aim, .. } = workload;
+        println!("| {name} | {unit} | {ours:.0} | {raw:.0} | {ratio:.2} | {aim} |");
     }
     ExitCode::SUCCESS
+}
+
+impl fmt::Display for Aim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ratio(ratio) => write!(f, "ratio {ratio:.2}"),
+            Self::Figure(figure) => write!(f, "{figure:.0}"),
+        }
+    }
 }
 
 /// Beside the build's own output: a temporary directory may be memory, which syncs for free.
