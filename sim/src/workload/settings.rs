@@ -126,7 +126,7 @@ impl SwarmFaults {
         Self {
             crashes: draw(0.5),
             space: draw(0.3),
-            syncs: draw(0.2),
+            syncs: draw(0.3),
             errors: draw(0.2),
             short: draw(0.3),
             clock: draw(0.3),
