@@ -26,7 +26,7 @@ struct Arguments {
     /// How many operations the script has, instead of the number that the seed gives.
     #[arg(long)]
     steps: Option<usize>,
-    /// A shorter script.
+    /// A shorter script, crashed only at calls and at the first, middle and last byte of writes.
     #[arg(long)]
     smoke: bool,
     /// This script instead of the seed's: what a violation prints.
@@ -92,7 +92,8 @@ fn report(arguments: &Arguments, violation: Violation) {
 }
 
 fn options(arguments: &Arguments) -> Options {
-    Options { canary: arguments.canary, ..Options::default() }
+    let options = if arguments.smoke { Options::smoke() } else { Options::default() };
+    Options { canary: arguments.canary, ..options }
 }
 
 /// Prints a line; a reader that went away is no error.

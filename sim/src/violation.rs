@@ -168,3 +168,37 @@ impl fmt::Display for Violation {
         write!(f, "  replay: {}", self.replay())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Script;
+
+    #[test]
+    fn every_check_has_its_own_name() {
+        let names: std::collections::BTreeSet<&str> = Check::ALL.iter().map(|check| check.name()).collect();
+        assert_eq!(names.len(), Check::ALL.len());
+    }
+
+    #[test]
+    fn a_violation_says_where_and_how_to_see_it_again() {
+        let violation = Violation {
+            settings: Settings::from_seed(5, true),
+            script: "append:3 drain".parse::<Script>().unwrap(),
+            operation: 1,
+            crashes: vec![CrashPoint { step: 9, loss: Loss::Power(Survivors::Prefix(2)) }],
+            broken: Check::NothingUndead.broken("record 4 is back"),
+        };
+        let text = violation.to_string();
+        for part in [
+            "violation of nothing_undead",
+            "record 4 is back",
+            "operation 1 (drain)",
+            "crash 1 at step 9: power loss, survivors prefix:2",
+            "--seed 5 --script \"append:3 drain\"",
+        ] {
+            assert!(text.contains(part), "{part:?} in {text}");
+        }
+        assert!(text.ends_with(&violation.replay()));
+    }
+}

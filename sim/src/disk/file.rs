@@ -161,6 +161,11 @@ impl FileState {
         }
     }
 
+    /// Whether a power loss leaves the file just as it is.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.unsynced.is_empty() && self.platter.len == self.len() && self.platter.bytes == self.cache
+    }
+
     /// The length that the operating system reports, in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.cache.len() as u64

@@ -68,8 +68,16 @@ pub struct Snapshot {
     pub step: u64,
     /// What a crash at this moment leaves to whoever opens the disk next.
     pub state: DiskState,
-    /// Inside a write: how many of its bytes are with the operating system, and how many it has.
-    pub write: Option<(usize, usize)>,
+}
+
+/// At which steps snapshots are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// At all.
+    #[default]
+    EveryStep,
+    /// At calls, and at the first, middle and last byte of a write.
+    Landmarks,
 }
 
 /// The error of every call after the crash point.
@@ -92,6 +100,7 @@ struct Inner {
 /// Keeps a snapshot before every step that could make a difference.
 #[derive(Debug, Default)]
 struct Recorder {
+    detail: Detail,
     snapshots: Vec<Snapshot>,
     /// Whether the newest snapshot shows the disk as it still is.
     is_current: bool,
@@ -174,8 +183,8 @@ impl SimDisk {
     }
 
     /// Starts to keep a snapshot before each step.
-    pub fn record(&self) {
-        self.inner().recorder = Some(Recorder::default());
+    pub fn record(&self, detail: Detail) {
+        self.inner().recorder = Some(Recorder { detail, ..Recorder::default() });
     }
 
     /// The snapshots since the last call, oldest first. Call it whenever something outside the disk
@@ -184,7 +193,9 @@ impl SimDisk {
     #[must_use]
     pub fn take_snapshots(&self) -> Vec<Snapshot> {
         let mut inner = self.inner();
-        inner.recorder.as_mut().map(std::mem::take).unwrap_or_default().snapshots
+        let Some(recorder) = &mut inner.recorder else { return Vec::new() };
+        recorder.is_current = false;
+        std::mem::take(&mut recorder.snapshots)
     }
 
     /// Flips one bit of a file; see [`DiskState::flip_bit`].
@@ -310,7 +321,7 @@ impl Disk for SimDisk {
 impl Inner {
     /// Takes the step of a call, unless it is refused; gives the fault that shapes it, if any.
     fn call(&mut self, call: Call) -> io::Result<Option<Fault>> {
-        self.snapshot(None);
+        self.snapshot(0, 0);
         if self.take_steps(1) == 0 {
             return Err(io::Error::other(Crashed));
         }
@@ -323,7 +334,7 @@ impl Inner {
 
     /// The same for the two syncs, whose failure has an effect: the error, and what becomes durable.
     fn sync_call(&mut self, call: Call) -> io::Result<Option<(io::Error, Survivors)>> {
-        self.snapshot(None);
+        self.snapshot(0, 0);
         if self.take_steps(1) == 0 {
             return Err(io::Error::other(Crashed));
         }
@@ -368,13 +379,12 @@ impl Inner {
 
     fn write_piece(&mut self, piece: &Piece<'_>) -> io::Result<()> {
         let Piece { inode, at, bytes, landing, done, of } = *piece;
-        self.snapshot((done > 0).then_some((done, of)));
+        self.snapshot(done, of);
         if let Some(recorder) = &mut self.recorder {
-            for len in 1..bytes.len() {
+            for len in (1..bytes.len()).filter(|len| recorder.detail.shows(done + len, of)) {
                 let mut state = self.state.clone();
                 state.write_piece(inode, at, bytes.get(..len).unwrap_or_default(), landing);
-                let (step, write) = (self.steps + len as u64, Some((done + len, of)));
-                recorder.snapshots.push(Snapshot { step, state, write });
+                recorder.snapshots.push(Snapshot { step: self.steps + len as u64, state });
             }
         }
         let allowed = self.take_steps(bytes.len());
@@ -401,12 +411,14 @@ impl Inner {
         taken
     }
 
-    fn snapshot(&mut self, write: Option<(usize, usize)>) {
+    /// Keeps a snapshot of the disk as it is, with so many bytes of a write done; 0 before every call.
+    fn snapshot(&mut self, done: usize, of: usize) {
         if let Some(recorder) = &mut self.recorder
             && !recorder.is_current
+            && recorder.detail.shows(done, of)
         {
             recorder.is_current = true;
-            recorder.snapshots.push(Snapshot { step: self.steps, state: self.state.clone(), write });
+            recorder.snapshots.push(Snapshot { step: self.steps, state: self.state.clone() });
         }
     }
 
@@ -416,6 +428,13 @@ impl Inner {
             recorder.is_current = false;
         }
         &mut self.state
+    }
+}
+
+impl Detail {
+    /// Whether a snapshot is kept with so many bytes of a write done.
+    fn shows(self, done: usize, of: usize) -> bool {
+        self == Self::EveryStep || done <= 1 || done == of / 2 || done + 1 == of
     }
 }
 

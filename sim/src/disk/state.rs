@@ -1,6 +1,5 @@
 //! The whole state of a simulated disk at one moment, and what a power loss makes of it.
 
-use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -17,9 +16,9 @@ const STAMPS_PER_CHANGE: u64 = 2;
 #[derive(Clone, Debug)]
 pub struct DiskState {
     sector_bytes: usize,
-    /// Every file, removed ones included: a handle may still be open on them.
-    files: BTreeMap<Inode, Arc<FileState>>,
-    directory: Directory,
+    /// Every file in order of its inode, removed ones included: a handle may still be open on them.
+    files: Vec<(Inode, Arc<FileState>)>,
+    directory: Arc<Directory>,
     next_inode: Inode,
     next_stamp: u64,
     capacity: Option<u64>,
@@ -35,8 +34,8 @@ impl DiskState {
         assert!(sector_bytes > 0, "a sector has at least one byte");
         Self {
             sector_bytes,
-            files: BTreeMap::new(),
-            directory: Directory::default(),
+            files: Vec::new(),
+            directory: Arc::default(),
             next_inode: 1,
             next_stamp: 0,
             capacity: None,
@@ -54,12 +53,14 @@ impl DiskState {
             in_order = keep || !survivors.orders_directory();
             keep
         });
-        let files = directory
-            .entries()
-            .filter_map(|(_, inode)| Some((inode, self.files.get(&inode)?)))
-            .map(|(inode, file)| (inode, Arc::new(file.after_power_loss(|stamp| kept(&stamp)))))
-            .collect();
-        Self { files, directory, ..*self }
+        let listed: Vec<Inode> = directory.entries().map(|(_, inode)| inode).collect();
+        let survives = |file: &Arc<FileState>| match file.is_durable() {
+            true => Arc::clone(file),
+            false => Arc::new(file.after_power_loss(|stamp| kept(&stamp))),
+        };
+        let files = self.files.iter().filter(|(inode, _)| listed.contains(inode));
+        let files = files.map(|(inode, file)| (*inode, survives(file))).collect();
+        Self { files, directory: Arc::new(directory), ..*self }
     }
 
     /// Flips one bit of a file, in the cache and on the platter, as if it had rotted and been read back.
@@ -74,26 +75,26 @@ impl DiskState {
     /// How many unsynced changes there are: the ranks that [`Survivors`] choose from.
     #[must_use]
     pub fn unsynced(&self) -> usize {
-        let files = self.files.values().map(|file| file.stamps().count()).sum::<usize>();
+        let files = self.files.iter().map(|(_, file)| file.stamps().count()).sum::<usize>();
         files + self.directory.stamps().count()
     }
 
     /// The names and contents that the operating system shows, by name.
     pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.directory.entries().filter_map(|(name, inode)| Some((name, self.files.get(&inode)?.bytes())))
+        self.directory.entries().filter_map(|(name, inode)| Some((name, self.find(inode)?.bytes())))
     }
 
     /// The contents of one file, as the operating system shows them.
     #[must_use]
     pub fn file(&self, name: &str) -> Option<&[u8]> {
-        self.files.get(&self.directory.inode(name)?).map(|file| file.bytes())
+        self.find(self.directory.inode(name)?).map(FileState::bytes)
     }
 
     /// How many bytes of space are taken.
     #[must_use]
     pub fn allocated_bytes(&self) -> u64 {
-        let listed = self.directory.entries().filter_map(|(_, inode)| self.files.get(&inode));
-        listed.map(|file| file.allocated_bytes()).sum()
+        let listed = self.directory.entries().filter_map(|(_, inode)| self.find(inode));
+        listed.map(FileState::allocated_bytes).sum()
     }
 
     /// A hash of everything that decides what can be seen of this disk from now on. Equal for disks
@@ -104,13 +105,13 @@ impl DiskState {
         let mut hasher = DefaultHasher::new();
         for (name, inode) in self.directory.entries() {
             name.hash(&mut hasher);
-            inode_of_interest(&self.files, inode, &mut hasher);
+            self.find(inode).into_iter().for_each(|file| file.hash_state(&mut hasher));
         }
         if self.unsynced() > 0 {
             self.directory.hash_unsynced(&mut hasher);
             let listed: Vec<Inode> = self.directory.entries().map(|(_, inode)| inode).collect();
             for inode in self.directory.reachable().filter(|inode| !listed.contains(inode)) {
-                inode_of_interest(&self.files, inode, &mut hasher);
+                self.find(inode).into_iter().for_each(|file| file.hash_state(&mut hasher));
             }
         }
         self.capacity.hash(&mut hasher);
@@ -137,30 +138,30 @@ impl DiskState {
         let inode = self.next_inode;
         self.next_inode += 1;
         let stamp = self.stamp();
-        self.directory.create(name, inode, stamp);
-        self.files.insert(inode, Arc::new(FileState::new(self.sector_bytes)));
+        self.directory_mut().create(name, inode, stamp);
+        self.files.push((inode, Arc::new(FileState::new(self.sector_bytes))));
         inode
     }
 
     pub(super) fn rename(&mut self, from: &str, to: &str) -> bool {
         let stamp = self.stamp();
-        self.directory.rename(from, to, stamp)
+        self.directory_mut().rename(from, to, stamp)
     }
 
     pub(super) fn remove(&mut self, name: &str) -> bool {
         let stamp = self.stamp();
-        self.directory.remove(name, stamp)
+        self.directory_mut().remove(name, stamp)
     }
 
     pub(super) fn sync_directory(&mut self) {
-        self.directory.sync();
+        self.directory_mut().sync();
     }
 
     /// See [`Fault::Error`](super::Fault::Error): a prefix of the operations becomes durable.
     pub(super) fn fail_sync_directory(&mut self, survivors: Survivors) {
         let count = self.directory.stamps().count();
         let durable = (0..count).take_while(|&rank| survivors.keeps(rank)).count();
-        self.directory.fail_sync(durable);
+        self.directory_mut().fail_sync(durable);
     }
 
     pub(super) fn sync(&mut self, inode: Inode) {
@@ -199,11 +200,22 @@ impl DiskState {
     }
 
     pub(super) fn file_state(&self, inode: Inode) -> &FileState {
-        self.files.get(&inode).expect("a handle of this disk")
+        self.find(inode).expect("a handle of this disk")
+    }
+
+    fn find(&self, inode: Inode) -> Option<&FileState> {
+        let at = self.files.binary_search_by_key(&inode, |(inode, _)| *inode).ok()?;
+        self.files.get(at).map(|(_, file)| &**file)
+    }
+
+    fn directory_mut(&mut self) -> &mut Directory {
+        Arc::make_mut(&mut self.directory)
     }
 
     fn file_mut(&mut self, inode: Inode) -> &mut FileState {
-        Arc::make_mut(self.files.get_mut(&inode).expect("a handle of this disk"))
+        let at = self.files.binary_search_by_key(&inode, |(inode, _)| *inode).ok();
+        let file = at.and_then(|at| self.files.get_mut(at)).expect("a handle of this disk");
+        Arc::make_mut(&mut file.1)
     }
 
     fn stamp(&mut self) -> u64 {
@@ -213,15 +225,9 @@ impl DiskState {
     }
 
     fn unsynced_stamps(&self) -> Vec<u64> {
-        let files = self.files.values().flat_map(|file| file.stamps());
+        let files = self.files.iter().flat_map(|(_, file)| file.stamps());
         let mut stamps: Vec<u64> = files.chain(self.directory.stamps()).collect();
         stamps.sort_unstable();
         stamps
-    }
-}
-
-fn inode_of_interest(files: &BTreeMap<Inode, Arc<FileState>>, inode: Inode, hasher: &mut impl Hasher) {
-    if let Some(file) = files.get(&inode) {
-        file.hash_state(hasher);
     }
 }

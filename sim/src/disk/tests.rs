@@ -323,7 +323,7 @@ fn after_the_crash_point_every_call_fails_and_nothing_changes() {
 #[test]
 fn snapshots_are_what_a_crash_at_each_step_leaves() {
     let recorded = disk();
-    recorded.record();
+    recorded.record(Detail::EveryStep);
     some_calls(&recorded).unwrap();
     let snapshots = recorded.take_snapshots();
     assert_eq!(recorded.steps(), 1 + 7 + 3 + 3 + 2, "calls, and bytes of writes");
@@ -339,9 +339,19 @@ fn snapshots_are_what_a_crash_at_each_step_leaves() {
 }
 
 #[test]
+fn landmarks_are_calls_and_the_first_middle_and_last_byte_of_a_write() {
+    let disk = disk();
+    disk.record(Detail::Landmarks);
+    some_calls(&disk).unwrap();
+    let steps: Vec<u64> = disk.take_snapshots().iter().map(|snapshot| snapshot.step).collect();
+    // Of the seven bytes of the first write from step 1 on, and of the three of the second from step 11 on.
+    assert_eq!(steps, [0, 1, 2, 4, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+}
+
+#[test]
 fn a_step_that_changes_nothing_is_recorded_once_unless_the_world_moved_on() {
     let (disk, file) = with_file("f", b"aaaa");
-    disk.record();
+    disk.record(Detail::EveryStep);
     let read = || disk.read_at(&file, 0, &mut [0; 4]).unwrap();
     read();
     read();
@@ -354,7 +364,7 @@ fn a_step_that_changes_nothing_is_recorded_once_unless_the_world_moved_on() {
 fn the_same_calls_give_the_same_states() {
     let run = || {
         let disk = disk();
-        disk.record();
+        disk.record(Detail::EveryStep);
         some_calls(&disk).unwrap();
         let states = disk.take_snapshots();
         states.iter().map(|s| s.state.power_loss(Survivors::Random(s.step)).digest()).collect::<Vec<_>>()

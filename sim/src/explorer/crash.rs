@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use super::machine::{Machine, Moment, SharedBuffer, World};
 use super::opening::is_clean;
 use super::{Options, Statistics, guarded};
-use crate::disk::{DiskState, Snapshot, Survivors};
+use crate::disk::{Detail, DiskState, Snapshot, Survivors};
 use crate::interpreter::Interpreter;
 use crate::violation::{Broken, Check, CrashPoint, Loss};
 use crate::workload::{Operation, Settings, SimFraming};
@@ -24,7 +24,7 @@ pub(crate) struct Crashes<'a, F, D> {
     pub(crate) statistics: Statistics,
     /// The crashes that led to the state in hand; after a violation, to the violation.
     pub(crate) path: Vec<CrashPoint>,
-    options: Options,
+    pub(crate) options: Options,
     seen: HashSet<u64>,
     kind: PhantomData<fn() -> (F, D)>,
 }
@@ -57,7 +57,7 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
     /// Crashes inside a recovery: at every call, and at the first, middle and last byte of every write.
     fn visit_deeper(&mut self, moments: &[Moment]) -> Result<(), Broken> {
         for moment in moments {
-            for snapshot in moment.snapshots.iter().filter(|snapshot| is_landmark(snapshot)) {
+            for snapshot in &moment.snapshots {
                 self.statistics.steps += 1;
                 let random = Survivors::Random(snapshot.step);
                 for loss in [Loss::Kill, Loss::Power(Survivors::None), Loss::Power(random)] {
@@ -101,12 +101,12 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
         let deeper = self.path.len() == 1
             && self.options.deeper_every > 0
             && self.statistics.states.is_multiple_of(self.options.deeper_every);
-        let mut machine = self.machine(world.clone(), state).recording(deeper);
+        let mut machine = self.machine(world.clone(), state).recording(deeper.then_some(Detail::Landmarks));
         machine.world.oracle.lost(loss);
         let (mut running, _) = machine.open(loss)?;
         let moments = std::mem::take(&mut running.machine.moments);
         self.visit_deeper(&moments)?;
-        let machine = running.abandon().recording(false);
+        let machine = running.abandon().recording(None);
         self.check_second_loss(&machine)?;
         let machine = self.check_second_open(machine)?;
         self.statistics.openings += machine.world.openings - world.openings;
@@ -158,11 +158,6 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
     fn machine(&self, world: World, state: DiskState) -> Machine<'a, F, D> {
         Machine::start(self.settings, state, world, self.buffer.clone())
     }
-}
-
-/// Whether a step is a call, or the first, middle or last byte of a write.
-fn is_landmark(snapshot: &Snapshot) -> bool {
-    snapshot.write.is_none_or(|(done, of)| done == 1 || done == of / 2 || done + 1 == of)
 }
 
 /// Whether both hold the same files with the same bytes. Reserved zeros do not count: an opening gives them

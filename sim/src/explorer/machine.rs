@@ -8,7 +8,7 @@ use std::sync::Arc;
 use strandline::Performer;
 use strandline_core::{Effect, IoFailure, JournalName, Monotonic, ReadRequest, Timestamp};
 
-use crate::disk::{DiskState, SimDisk, Snapshot};
+use crate::disk::{Detail, DiskState, SimDisk, Snapshot};
 use crate::interpreter::Interpreter;
 use crate::oracle::Oracle;
 use crate::violation::Loss;
@@ -52,7 +52,7 @@ pub(crate) struct Machine<'a, F, D> {
     pub(crate) order: SimRng,
     /// What was recorded and not taken yet.
     pub(crate) moments: Vec<Moment>,
-    pub(crate) recording: bool,
+    pub(crate) recording: Option<Detail>,
     /// Lines for the trace; none unless somebody wants them.
     pub(crate) log: Option<Vec<String>>,
     pub(crate) buffer: SharedBuffer,
@@ -85,7 +85,7 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
             world,
             order: crate::workload::rng(settings.seed, Stream::Order),
             moments: Vec::new(),
-            recording: false,
+            recording: None,
             log: None,
             buffer,
             kind: PhantomData,
@@ -93,11 +93,9 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
     }
 
     /// Starts or stops to record what a crash at each step would leave.
-    pub(crate) fn recording(mut self, on: bool) -> Self {
-        self.recording = on;
-        if on {
-            self.disk.record();
-        }
+    pub(crate) fn recording(mut self, detail: Option<Detail>) -> Self {
+        self.recording = detail;
+        detail.into_iter().for_each(|detail| self.disk.record(detail));
         self
     }
 
@@ -114,7 +112,7 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
 
     /// Notes what a crash at the last steps would have left.
     pub(crate) fn record_moment(&mut self) {
-        if !self.recording {
+        if self.recording.is_none() {
             return;
         }
         let snapshots = self.disk.take_snapshots();

@@ -21,7 +21,7 @@ use crash::Crashes;
 use machine::{Machine, shared_buffer};
 pub use shrink::shrink;
 
-use crate::disk::{SimDisk, Survivors};
+use crate::disk::{Detail, SimDisk, Survivors};
 use crate::interpreter::{Interpreter, NeverSyncs};
 use crate::trace::Trace;
 use crate::violation::{Broken, Check, Loss, Violation};
@@ -30,6 +30,8 @@ use crate::workload::{Script, Settings, SimFraming};
 /// How thoroughly a run is explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// At which steps of the script the machine is crashed. Crashes inside a recovery are always at landmarks.
+    pub detail: Detail,
     /// Random subsets of survivors at each step, besides the enumerated ones.
     pub random_subsets: u64,
     /// Of so many states after a crash one is crashed again inside its recovery; 0 for none.
@@ -38,9 +40,17 @@ pub struct Options {
     pub canary: bool,
 }
 
+impl Options {
+    /// A quick look: crashes at landmarks only.
+    #[must_use]
+    pub const fn smoke() -> Self {
+        Self { detail: Detail::Landmarks, random_subsets: 1, deeper_every: 16, canary: false }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
-        Self { random_subsets: 3, deeper_every: 16, canary: false }
+        Self { detail: Detail::EveryStep, random_subsets: 3, deeper_every: 16, canary: false }
     }
 }
 
@@ -124,7 +134,8 @@ impl<'a, F: SimFraming, D: Interpreter> Run<'a, '_, F, D> {
     fn script(&mut self, script: &Script) -> Result<(), Broken> {
         let mut machine = Machine::<F, D>::new(self.crashes.settings, self.crashes.buffer.clone());
         machine.log = Some(Vec::new());
-        let opened = guarded(|| machine.recording(true).open(Loss::Kill));
+        let detail = self.crashes.options.detail;
+        let opened = guarded(|| machine.recording(Some(detail)).open(Loss::Kill));
         let (mut running, _) = opened?;
         self.visit(&mut running.machine)?;
         for (index, operation) in script.operations.iter().enumerate() {
@@ -139,7 +150,7 @@ impl<'a, F: SimFraming, D: Interpreter> Run<'a, '_, F, D> {
         self.visit(&mut machine)?;
         // After a clean close nothing hangs on the cache.
         let loss = if closed { Loss::Power(Survivors::None) } else { Loss::Kill };
-        let (mut running, _) = guarded(|| machine.recording(false).lose(loss).open(loss))?;
+        let (mut running, _) = guarded(|| machine.recording(None).lose(loss).open(loss))?;
         self.visit(&mut running.machine)?;
         self.crashes.statistics.openings += running.machine.world.openings;
         Ok(())
