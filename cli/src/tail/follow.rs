@@ -58,9 +58,12 @@ impl<'a> Follower<'a> {
         Self { source, next, seen: None, told_torn: false }
     }
 
-    /// Records before this were printed.
-    pub(super) fn printed_up_to(&mut self, end: Seq) {
+    /// Records before this were printed; not all of those that were handed out, if a file was removed meanwhile.
+    pub(super) fn printed_up_to(&mut self, end: Seq, all: bool) {
         self.next = self.next.max(end);
+        if !all {
+            self.seen = None;
+        }
     }
 
     /// How long to wait before the next look. A torn tail stays until its writer is started again, and to judge it
@@ -81,57 +84,56 @@ impl<'a> Follower<'a> {
         }
         let successor_of = |at: usize| segments.get(at + 1).map(|segment| segment.id.0);
         for (at, segment) in segments.iter().enumerate() {
-            let step = match successor_of(at) {
-                Some(successor) if successor <= self.next => Step::Nothing,
-                Some(successor) => self.sealed(segment.id, successor)?,
-                None => self.last(segment.id)?,
-            };
-            if !matches!(step, Step::Nothing) {
-                return Ok(step);
+            match successor_of(at) {
+                Some(successor) if successor <= self.next => {}
+                // A segment that is not there any more was removed meanwhile: the next listing tells.
+                Some(successor) => return Ok(self.sealed(segment.id, successor)?.unwrap_or(Step::Nothing)),
+                None => return Ok(self.last(segment.id)?.unwrap_or(Step::Nothing)),
             }
         }
         Ok(Step::Nothing)
     }
 
     /// A segment with a successor: all of it is durable.
-    fn sealed<F: Framing>(&mut self, segment: SegmentId, successor: Seq) -> Result<Step<F>, Failure> {
-        let Some(found) = self.source.inspect_segment::<F>(segment)? else { return Ok(Step::Nothing) };
+    fn sealed<F: Framing>(&mut self, segment: SegmentId, successor: Seq) -> Result<Option<Step<F>>, Failure> {
+        let Some(found) = self.source.inspect_segment::<F>(segment)? else { return Ok(None) };
         if found.report.end != successor {
-            return Ok(Step::Damaged);
+            return Ok(Some(Step::Damaged));
         }
-        Ok(Step::Records(Box::new(found.reader(self.next, ReadUpTo::Written))))
+        Ok(Some(Step::Records(Box::new(found.reader(self.next, ReadUpTo::Written)))))
     }
 
     /// The last segment: what a mark proves. Only if something came since the last look.
-    fn last<F: Framing>(&mut self, segment: SegmentId) -> Result<Step<F>, Failure> {
+    fn last<F: Framing>(&mut self, segment: SegmentId) -> Result<Option<Step<F>>, Failure> {
         if self.is_unchanged(segment) {
-            return Ok(Step::Nothing);
+            return Ok(None);
         }
-        let Some(found) = self.source.inspect_segment::<F>(segment)? else { return Ok(Step::Nothing) };
+        let Some(found) = self.source.inspect_segment::<F>(segment)? else { return Ok(None) };
         let report = &found.report;
-        self.seen = report.segments.last().map(|report| (segment, report.bytes));
         if report.first > self.next && segment != Listing::BARE {
-            return Ok(self.trimmed(report.first));
+            return Ok(Some(self.trimmed(report.first)));
         }
         if report.end < self.next {
-            return Ok(Step::Replaced { end: report.end });
+            return Ok(Some(Step::Replaced { end: report.end }));
         }
+        // From here on, all that was seen is told.
+        self.seen = report.segments.last().map(|report| (segment, report.bytes));
         let until = super::follow_up_to(report);
         let end = if until == ReadUpTo::Durable { report.proven_end } else { report.end };
         if end > self.next {
-            return Ok(Step::Records(Box::new(found.reader(self.next, until))));
+            return Ok(Some(Step::Records(Box::new(found.reader(self.next, until)))));
         }
         Ok(match &report.verdict {
             Verdict::Sound => {
                 self.told_torn = false;
-                Step::Nothing
+                None
             }
             Verdict::Cut(cut) if !found.in_flight && !self.told_torn => {
                 self.told_torn = true;
-                Step::Torn(cut.to_string())
+                Some(Step::Torn(cut.to_string()))
             }
-            Verdict::Refused(_) if !found.in_flight => Step::Damaged,
-            _ => Step::Nothing,
+            Verdict::Refused(_) if !found.in_flight => Some(Step::Damaged),
+            _ => None,
         })
     }
 

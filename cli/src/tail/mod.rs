@@ -8,7 +8,9 @@ use std::io::{self, BufWriter, Write};
 use clap::Args;
 use follow::{Follower, Step};
 use strandline::{Inspection, OfflineReader, OfflineStep};
-use strandline_core::{FramingKind, Pcpj, Pryj, ReadUpTo, RecoveryPolicy, Report, Seq, Verdict};
+use strandline_core::{
+    FramingKind, IoCause, Pcpj, Pryj, ReadError, ReadUpTo, RecoveryPolicy, Report, Seq, Verdict,
+};
 
 use crate::finding::say_end;
 use crate::outcome::{Ended, Failure, say};
@@ -67,7 +69,9 @@ fn tail<F: Printable>(settings: &Settings) -> Result<Ended, Failure> {
     };
     let from = first_of_last(&found, &selection.filter, *lines, until, end)?;
     let mut printer = Printer::<F>::new(selection);
-    printer.print_all(&mut found.reader(from, until))?;
+    if let Some(error) = printer.print_all(&mut found.reader(from, until))? {
+        return Err(Failure::problem(error).context(selection.source.name().to_string()));
+    }
     if !follow || (matches!(found.report.verdict, Verdict::Refused(_)) && !found.in_flight) {
         return Ok(say_end(&selection.source, &found));
     }
@@ -118,8 +122,15 @@ fn follow_on<F: Printable>(
     loop {
         match follower.step::<F>()? {
             Step::Records(mut reader) => {
-                printer.print_all(&mut reader)?;
-                follower.printed_up_to(reader.next_seq());
+                let error = printer.print_all(&mut reader)?;
+                follower.printed_up_to(reader.next_seq(), error.is_none());
+                match error {
+                    // A segment was removed after it was looked at: the next look says from where it goes on.
+                    Some(error) if !was_removed(&error) => {
+                        return Err(Failure::problem(error).context(source.name().to_string()));
+                    }
+                    _ => {}
+                }
             }
             Step::Trimmed { from, first } => {
                 let last = first.get().saturating_sub(1);
@@ -145,6 +156,10 @@ fn follow_on<F: Printable>(
     }
 }
 
+fn was_removed(error: &ReadError) -> bool {
+    matches!(error, ReadError::Failed { failure, .. } if failure.cause == IoCause::NotFound)
+}
+
 /// Standard output, with what is wanted on it.
 struct Printer<'a, F> {
     selection: &'a Selection,
@@ -158,24 +173,29 @@ impl<'a, F: Printable> Printer<'a, F> {
         Self { selection, out, framing: std::marker::PhantomData }
     }
 
-    /// Prints all that a reader has, and sees to it that it arrives.
-    fn print_all(&mut self, reader: &mut OfflineReader<F, WatchedDisk>) -> Result<(), Failure> {
+    /// Prints all that a reader has, and sees to it that it arrives. Gives the error that stopped the reader.
+    fn print_all(
+        &mut self,
+        reader: &mut OfflineReader<F, WatchedDisk>,
+    ) -> Result<Option<ReadError>, Failure> {
+        let Selection { source, filter, format } = self.selection;
         loop {
             match reader.next_batch() {
                 Ok(OfflineStep::Records(batch)) => {
-                    let wanted =
-                        batch.records().filter(|record| F::is_wanted(*record, &self.selection.filter));
-                    for record in wanted {
-                        print::<F>(record, self.selection.format, &mut self.out)?;
+                    for record in batch.records().filter(|record| F::is_wanted(*record, filter)) {
+                        print::<F>(record, *format, &mut self.out)?;
                     }
                 }
                 Ok(OfflineStep::Trimmed { first }) => {
-                    say(format_args!("{}: it begins at record {first}", self.selection.source.name()));
+                    say(format_args!("{}: it begins at record {first}", source.name()));
                 }
-                Ok(OfflineStep::End) => return Ok(self.out.flush()?),
+                Ok(OfflineStep::End) => {
+                    self.out.flush()?;
+                    return Ok(None);
+                }
                 Err(error) => {
                     self.out.flush()?;
-                    return Err(Failure::problem(error).context(self.selection.source.name().to_string()));
+                    return Ok(Some(error));
                 }
             }
         }
