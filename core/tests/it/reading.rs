@@ -8,7 +8,8 @@ use crate::world::{World, at, close, drain, open, read_from, scan_all, small};
 #[test]
 fn reading_is_defined_from_every_sequence_number() {
     let mut world = World::default();
-    let config = Config { segment_bytes: 2_000, first_seq: Seq::new(80), tail_bytes_max: 0, ..small(2) };
+    let config =
+        Config { segment_bytes: 2_000, first_seq: Some(Seq::new(80)), tail_bytes_max: 0, ..small(2) };
     let (mut journal, _) = open::<Pryj>(&mut world, config).unwrap();
     for n in 80..200u64 {
         journal.append(at(1), &n.to_le_bytes()).unwrap();
