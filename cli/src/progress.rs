@@ -19,7 +19,7 @@ pub(crate) struct Counter {
 impl Counter {
     /// It is shown only if it is `wanted`, where nothing else is printed in between.
     pub(crate) fn new(things: &'static str, wanted: bool) -> Self {
-        let bar = LateBar::new("{spinner} {human_pos} {msg} ({per_sec}, {elapsed})", things, wanted);
+        let bar = LateBar::new("{spinner} {human_pos} {msg}, {elapsed}", things, wanted);
         Self { bar }
     }
 

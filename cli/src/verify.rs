@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use strandline_core::{Framing, FramingKind, Pcpj, Proof, Pryj, RecoveryPolicy, Report, SegmentReport};
+use strandline_core::{
+    Framing, FramingKind, Listing, Pcpj, Proof, Pryj, RecoveryPolicy, Report, SegmentReport, Verdict,
+};
 
 use crate::finding::{Finding, unproven};
 use crate::outcome::{Ended, Failure};
@@ -53,6 +55,8 @@ struct Document<'a> {
     name: &'a str,
     framing: &'static str,
     segments: Vec<Segment>,
+    /// Segment files at and behind the place where a refusal ended the scan, as far as they are not in `segments`.
+    not_verified: usize,
     first: Option<u64>,
     last: Option<u64>,
     count: u64,
@@ -98,11 +102,17 @@ fn verify<F: Framing>(settings: &Settings) -> Result<Ended, Failure> {
     let Settings { source, policy, json } = settings;
     let inspection = source.inspect::<F>(*policy)?;
     let report = &inspection.report;
+    // A directory that a writer is at may have grown since.
+    let not_verified = match (&report.verdict, source.files()?.listing) {
+        (Verdict::Refused(_), Listing::Segments(files)) => files.len().saturating_sub(report.segments.len()),
+        _ => 0,
+    };
     let count = report.first.until(report.end);
     let document = Document {
         name: source.name(),
         framing: F::LABEL,
         segments: report.segments.iter().map(|segment| Segment::new(source, segment)).collect(),
+        not_verified,
         first: (count > 0).then(|| report.first.get()),
         last: (count > 0).then(|| report.end.get() - 1),
         count,
@@ -167,7 +177,12 @@ impl Segment {
 fn print_text(document: &Document<'_>, report: &Report, out: &mut impl Write) -> io::Result<()> {
     let heads = ["segment", "version", "records", "row", "offset", "file", "proof"].map(str::to_string);
     let rows: Vec<_> = std::iter::once(heads).chain(document.segments.iter().map(Segment::cells)).collect();
-    table::print(&rows, out)?;
+    if !document.segments.is_empty() {
+        table::print(&rows, out)?;
+    }
+    if document.not_verified > 0 {
+        writeln!(out, "not verified: {} more", document.not_verified)?;
+    }
     let Document { name, framing, verdict, .. } = document;
     let range = range(document.first, document.last);
     let unproven = unproven(report).map(|unproven| format!("; {unproven}")).unwrap_or_default();

@@ -182,6 +182,9 @@ fn a_missing_segment_is_named() {
     let names: Vec<_> = place.files().into_keys().collect();
     fs::remove_file(place.path(&names[1])).unwrap();
     let cat = place.run("cat", &["-o", "payload"]);
+    let verdict = place.verdict();
+    assert_eq!(verdict["segments"].as_array().unwrap().len(), 1, "{verdict}");
+    assert_eq!(verdict["not_verified"], names.len() - 2, "{verdict}");
     cat.fails(1, &["are missing", "restore the missing segment"]);
     assert!(lines.starts_with(cat.text()) && !cat.out.is_empty());
     place.feed("record", &[], b"1\n").fails(1, &["are missing"]);
