@@ -1,1 +1,58 @@
-fn main() {}
+//! `strandline`: record events into a journal, read them back, and say exactly what is wrong with one.
+//!
+//! Data goes to standard output, everything else to standard error. Exit codes: 0 all is well, 1 a problem was
+//! found or something was skipped, 2 it could not run.
+
+mod cat;
+mod cloud_event;
+mod duration;
+mod finding;
+mod lines;
+mod outcome;
+mod output;
+mod progress;
+mod record;
+mod selection;
+mod size;
+mod stat;
+mod table;
+mod tail;
+mod target;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A crash-safe event journal: record events, read them back, check what is on the disk.
+#[derive(Parser)]
+#[command(name = "strandline", version, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 sound, 1 a problem was found or something was skipped, 2 could not run."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Record(record::Flags),
+    Cat(cat::Flags),
+    Tail(tail::Flags),
+    Stat(stat::Flags),
+    Verify(verify::Flags),
+}
+
+fn main() -> ExitCode {
+    // Exits with code 2 where the flags cannot be parsed.
+    let Cli { command } = Cli::parse();
+    let ended = match command {
+        Command::Record(flags) => record::Settings::check(flags).and_then(record::run),
+        Command::Cat(flags) => cat::Settings::check(flags).and_then(|settings| cat::run(&settings)),
+        Command::Tail(flags) => tail::Settings::check(flags).and_then(|settings| tail::run(&settings)),
+        Command::Stat(flags) => stat::Settings::check(flags).and_then(|settings| stat::run(&settings)),
+        Command::Verify(flags) => verify::Settings::check(flags).and_then(|settings| verify::run(&settings)),
+    };
+    outcome::exit_code(ended)
+}

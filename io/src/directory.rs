@@ -10,7 +10,7 @@ use strandline_core::JournalName;
 
 use crate::disk::Disk;
 use crate::listing::{ListingError, journals};
-use crate::std_disk::StdDisk;
+use crate::std_disk::{DirectoryLock, StdDisk};
 
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
@@ -26,6 +26,8 @@ pub struct Directory<D: Disk = StdDisk> {
 struct Shared<D: Disk> {
     disk: Arc<D>,
     open: Mutex<BTreeSet<JournalName>>,
+    /// Ends with the last handle and the last open journal; a closed one that is still read keeps only the disk.
+    _lock: Option<DirectoryLock>,
 }
 
 /// Why a directory was not opened.
@@ -80,14 +82,14 @@ impl Directory {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DirectoryError> {
         let path = path.as_ref();
         let disk = StdDisk::create(path).map_err(|error| DirectoryError::new(path, error))?;
-        lock(&disk).map_err(|error| DirectoryError::new(path, error))?;
-        Ok(Self::on(disk))
+        let lock = lock(&disk).map_err(|error| DirectoryError::new(path, error))?;
+        Ok(Self::with_lock(disk, Some(lock)))
     }
 }
 
 /// Takes the lock, with a little patience: where a process is just being started, the child has a copy of every
 /// handle until it executes its program, and so keeps a lock alive that was given up a moment ago.
-fn lock(disk: &StdDisk) -> io::Result<()> {
+fn lock(disk: &StdDisk) -> io::Result<DirectoryLock> {
     for _ in 0..LOCK_TRIES {
         match disk.try_lock() {
             Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(LOCK_PAUSE),
@@ -102,7 +104,11 @@ impl<D: Disk> Directory<D> {
     /// writer.
     #[must_use]
     pub fn on(disk: D) -> Self {
-        Self { shared: Arc::new(Shared { disk: Arc::new(disk), open: Mutex::default() }) }
+        Self::with_lock(disk, None)
+    }
+
+    fn with_lock(disk: D, lock: Option<DirectoryLock>) -> Self {
+        Self { shared: Arc::new(Shared { disk: Arc::new(disk), open: Mutex::default(), _lock: lock }) }
     }
 
     /// The names of the journals that exist in it, in order.
@@ -168,6 +174,8 @@ impl<D: Disk> Drop for Lease<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::error::Error;
+    use strandline_core::{Pryj, Seq};
 
     #[test]
     fn a_second_open_is_refused_until_the_first_is_gone() {
@@ -225,5 +233,22 @@ mod tests {
         assert!(error.to_string().contains("file is no directory"), "{error}");
         let denied = DirectoryError::new(&path, ErrorKind::PermissionDenied.into());
         assert!(matches!(denied, DirectoryError::Denied { .. }), "{denied}");
+    }
+
+    #[test]
+    fn a_closed_journal_that_is_still_read_keeps_no_lock() {
+        let root = tempfile::tempdir().unwrap();
+        let open = || {
+            Directory::open(root.path())?
+                .journal::<Pryj>("a", crate::config())
+                .map_err(Box::<dyn Error>::from)
+        };
+        let (first, _) = open().unwrap();
+        assert!(open().is_err());
+        first.append(b"one").unwrap();
+        first.close().unwrap();
+        let (second, _) = open().unwrap();
+        assert_eq!(second.append(b"two").unwrap(), Seq::new(1));
+        assert_eq!(first.durable_end(), Seq::new(1));
     }
 }

@@ -95,12 +95,20 @@ pub use perform::Performer;
 pub use reader::{ReadStep, Reader};
 pub use recover::recover;
 pub use segment_reader::Target;
-pub use std_disk::StdDisk;
+pub use std_disk::{DirectoryLock, StdDisk};
+/// The core's vocabulary, so that a program needs only this crate.
+pub use strandline_core::{
+    Batch, Config, Cut, DraftError, Event, EventDraft, Framing, FramingKind, InvalidName, IoCause, IoFailure,
+    IoOperation, JournalName, Listing, Pcpj, Poison, Proof, Pryj, PryjRecord, ReadError, ReadUpTo,
+    RecoveryError, RecoveryPolicy, Refusal, Repair, Report, ScanOptions, SegmentId, SegmentReport,
+    SegmentView, Seq, SyncPolicy, Timestamp, Verdict, View,
+};
 pub use ticket::Ticket;
 
 /// The state machines underneath; what is needed most is re-exported here.
 pub use strandline_core as core;
-pub use strandline_core::{
-    Batch, Config, Event, EventDraft, Framing, FramingKind, JournalName, Pcpj, Pryj, PryjRecord, ReadUpTo,
-    RecoveryPolicy, Report, ScanOptions, Seq, SyncPolicy, Timestamp, Verdict, View,
-};
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -59,13 +59,14 @@ impl StdDisk {
         Ok(Self { path, directory })
     }
 
-    /// Takes the exclusive lock on the directory. It is held until this value is dropped or the process ends.
+    /// Takes the exclusive lock on the directory. It is held until the lock is dropped or the process ends.
     ///
     /// # Errors
     /// `WouldBlock` if another handle, in this process or another one, holds it.
-    pub fn try_lock(&self) -> io::Result<()> {
-        match self.directory.try_lock() {
-            Ok(()) => Ok(()),
+    pub fn try_lock(&self) -> io::Result<DirectoryLock> {
+        let directory = self.directory.try_clone()?;
+        match directory.try_lock() {
+            Ok(()) => Ok(DirectoryLock { directory }),
             Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -87,6 +88,21 @@ impl StdDisk {
         } else {
             Err(io::Error::other("the directory was replaced by another one while it was open"))
         }
+    }
+}
+
+/// The exclusive lock on a directory, held until this is dropped.
+#[derive(Debug)]
+pub struct DirectoryLock {
+    /// Shares the disk's handle, to which the lock belongs.
+    directory: File,
+}
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        // Said explicitly, because closing this copy of the handle would leave the lock to the other ones. If it
+        // fails, the lock ends with the disk.
+        let _ = self.directory.unlock();
     }
 }
 
@@ -252,10 +268,25 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let first = StdDisk::open(root.path()).unwrap();
         let second = StdDisk::open(root.path()).unwrap();
-        first.try_lock().unwrap();
+        let lock = first.try_lock().unwrap();
         assert_eq!(second.try_lock().unwrap_err().kind(), ErrorKind::WouldBlock);
-        drop(first);
-        assert!(second.try_lock().is_ok());
+        drop(lock);
+        let lock = wait_for_lock(&second);
+        assert_eq!(first.try_lock().unwrap_err().kind(), ErrorKind::WouldBlock);
+        drop(second);
+        assert!(first.try_lock().is_err(), "the lock keeps the handle");
+        drop(lock);
+        drop(wait_for_lock(&first));
+    }
+
+    /// A process that another test is just starting may hold a copy of the handle for a moment.
+    fn wait_for_lock(disk: &StdDisk) -> DirectoryLock {
+        loop {
+            match disk.try_lock() {
+                Ok(lock) => return lock,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+            }
+        }
     }
 
     #[test]

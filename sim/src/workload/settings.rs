@@ -108,7 +108,7 @@ impl Settings {
         let mut config =
             Config::new(self.seed.rotate_left(17) ^ opening.wrapping_mul(0x9E37_79B9), opened_at);
         config.version = self.version;
-        config.first_seq = self.first_seq;
+        config.first_seq = Some(self.first_seq);
         config.sync = self.sync;
         config.recovery = self.recovery;
         config.segment_bytes = self.segment_bytes;

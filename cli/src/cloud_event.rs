@@ -1,0 +1,155 @@
+//! CloudEvents 1.0: which JSON objects are one, and what of it goes where.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+
+/// The only version that is treated as an event; any other is plain JSON.
+const SPEC_VERSION: &str = "1.0";
+
+/// The members of a JSON object in their order, each value as it was written: numbers keep their digits.
+pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+/// A CloudEvents 1.0 object.
+pub(crate) struct CloudEvent<'a> {
+    /// Its type.
+    pub(crate) event_type: Cow<'a, str>,
+    /// Its source.
+    pub(crate) source: Cow<'a, str>,
+    members: Members<'a>,
+}
+
+/// What a CloudEvents 1.0 object lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a CloudEvents 1.0 object needs {attribute:?} as a string that is not empty")]
+pub(crate) struct Incomplete {
+    attribute: &'static str,
+}
+
+impl<'a> CloudEvent<'a> {
+    /// Reads a JSON object's members as an event; nothing if it does not claim to be one.
+    pub(crate) fn from_members(members: Members<'a>) -> Result<Option<Self>, Incomplete> {
+        if members.text("specversion").as_deref() != Some(SPEC_VERSION) {
+            return Ok(None);
+        }
+        let required = |attribute: &'static str| {
+            members.text(attribute).filter(|text| !text.is_empty()).ok_or(Incomplete { attribute })
+        };
+        required("id")?;
+        let (event_type, source) = (required("type")?, required("source")?);
+        Ok(Some(Self { event_type, source, members }))
+    }
+
+    /// Its payload, if it has one.
+    pub(crate) fn data(&self) -> Option<&'a RawValue> {
+        self.members.get("data")
+    }
+
+    /// All its members but the payload, as a JSON object.
+    pub(crate) fn attributes(&self) -> Attributes<'_> {
+        Attributes(&self.members)
+    }
+}
+
+impl<'a> Members<'a> {
+    /// Reads a JSON object; an error if the text is something else.
+    pub(crate) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// The value of a member. Of several with the same name the last counts, as with most readers.
+    fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.iter().rev().find(|(member, _)| member == name).map(|(_, value)| *value)
+    }
+
+    fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        serde_json::from_str::<Text<'a>>(self.get(name)?.get()).ok().map(|text| text.0)
+    }
+}
+
+/// A string, borrowed where it has no escapes.
+#[derive(serde::Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Members<'de>, M::Error> {
+        let mut members = Vec::new();
+        while let Some((name, value)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
+            members.push((name.0, value));
+        }
+        Ok(Members(members))
+    }
+}
+
+/// An event's members but `data`, in their order.
+pub(crate) struct Attributes<'a>(&'a Members<'a>);
+
+impl Serialize for Attributes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in self.0.0.iter().filter(|(name, _)| name != "data") {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<CloudEvent<'_>>, Incomplete> {
+        CloudEvent::from_members(Members::parse(text).unwrap())
+    }
+
+    #[test]
+    fn an_event_is_taken_apart_without_touching_its_digits() {
+        let text =
+            r#"{"specversion":"1.0","id":"1","source":"/\u00e4","type":"t","n":1.50,"data":{"x":1e2}}"#;
+        let event = read(text).unwrap().unwrap();
+        assert_eq!((&*event.event_type, &*event.source), ("t", "/ä"));
+        assert_eq!(event.data().unwrap().get(), r#"{"x":1e2}"#);
+        assert_eq!(
+            serde_json::to_string(&event.attributes()).unwrap(),
+            r#"{"specversion":"1.0","id":"1","source":"/ä","type":"t","n":1.50}"#.replace("/ä", r"/\u00e4")
+        );
+    }
+
+    #[test]
+    fn what_claims_nothing_is_plain_json() {
+        for text in ["{}", r#"{"type":"t"}"#, r#"{"specversion":"0.3"}"#, r#"{"specversion":1.0}"#] {
+            assert!(read(text).unwrap().is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_claims_to_be_an_event_must_be_one() {
+        for (text, attribute) in [
+            (r#"{"specversion":"1.0","source":"s","type":"t"}"#, "id"),
+            (r#"{"specversion":"1.0","id":"1","type":"t"}"#, "source"),
+            (r#"{"specversion":"1.0","id":"1","source":"s"}"#, "type"),
+            (r#"{"specversion":"1.0","id":"1","source":"s","type":7}"#, "type"),
+            (r#"{"specversion":"1.0","id":"1","source":"","type":"t"}"#, "source"),
+            (r#"{"specversion":"1.0","id":"1","source":"s","type":"t","type":null}"#, "type"),
+        ] {
+            assert_eq!(read(text).err(), Some(Incomplete { attribute }), "{text}");
+        }
+    }
+}
