@@ -11,6 +11,7 @@
 //! 6. Only then write and sync a mark that states the end, unless the last frame is that mark, so that
 //!    a crash loop does not grow the file.
 
+mod plan;
 mod rewrite;
 mod steps;
 
