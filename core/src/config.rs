@@ -39,8 +39,9 @@ pub enum RecoveryPolicy {
 pub struct Config {
     /// Format version of new segments: 1 or 2 (with marks). Default 2.
     pub version: u8,
-    /// The first sequence number of a journal that does not exist yet.
-    pub first_seq: Seq,
+    /// The first sequence number of a journal that does not exist yet; without one, the framing's own: 0 for
+    /// records, 1 for events.
+    pub first_seq: Option<Seq>,
     /// When an append is acknowledged. Default [`SyncPolicy::Always`].
     pub sync: SyncPolicy,
     /// How a damaged tail is judged. Default [`RecoveryPolicy::Standard`].
@@ -78,7 +79,7 @@ impl Config {
     pub const fn new(salt_seed: u64, opened_at: Timestamp) -> Self {
         Self {
             version: 2,
-            first_seq: Seq::ZERO,
+            first_seq: None,
             sync: SyncPolicy::Always,
             recovery: RecoveryPolicy::Standard,
             segment_bytes: 64 * 1024 * 1024,

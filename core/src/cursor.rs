@@ -118,7 +118,7 @@ struct Asked {
 }
 
 impl<F: Framing> Cursor<F> {
-    /// A cursor whose first record is `from`.
+    /// A cursor whose first record is `from`, or the journal's first one.
     #[must_use]
     pub const fn new(from: Seq, until: ReadUpTo) -> Self {
         Self { next: from, until, place: None, asked: None, need: 0, ready: None, framing: PhantomData }
@@ -137,9 +137,12 @@ impl<F: Framing> Cursor<F> {
             return Replay::Records(batch);
         }
         if self.next < view.first() {
-            self.next = view.first();
-            self.place = None;
-            return Replay::Trimmed { first: self.next };
+            // Where the framing's numbers begin later than the cursor (events begin at 1), nothing was missed.
+            let missed = view.first() > F::FIRST_SEQ;
+            (self.next, self.place) = (view.first(), None);
+            if missed {
+                return Replay::Trimmed { first: self.next };
+            }
         }
         if self.next > view.written_end() {
             return Replay::Beyond { end: view.written_end() };

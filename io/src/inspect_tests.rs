@@ -135,10 +135,10 @@ fn single_files_are_read_on_their_own() {
     journal.append(draft).unwrap();
     journal.close().unwrap();
     let bare = root.path().join("event-journal.bin");
-    fs::copy(root.path().join("events-00000000000000000000.seg"), &bare).unwrap();
+    fs::copy(root.path().join("events-00000000000000000001.seg"), &bare).unwrap();
     assert_eq!(detect_file(&bare), Ok(Some(FramingKind::Pcpj)));
     let inspection = inspect_file::<Pcpj>(&bare, ScanOptions::default()).unwrap();
-    assert_eq!((inspection.is_sound(), inspection.report.end), (true, Seq::new(2)));
+    assert_eq!((inspection.is_sound(), inspection.report.end), (true, Seq::new(3)));
     let mut reader = inspection.reader(Seq::ZERO, ReadUpTo::Written);
     let Ok(OfflineStep::Records(batch)) = reader.next_batch() else { panic!("the file has records") };
     assert_eq!(batch.records().map(|event| event.event_type).collect::<Vec<_>>(), ["created", "created"]);
@@ -186,7 +186,7 @@ fn live_through_a_reopen<F: Framing>(version: u8, draft: F::Draft<'_>) {
         F::LABEL
     );
     let mut reader = inspection.reader(Seq::ZERO, ReadUpTo::Written);
-    let mut expected = 0;
+    let mut expected = F::FIRST_SEQ.get();
     while let OfflineStep::Records(batch) = reader.next_batch().unwrap() {
         for record in batch.records() {
             assert_eq!(F::seq(record), Seq::new(expected), "{} {version}", F::LABEL);

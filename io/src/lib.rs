@@ -107,3 +107,8 @@ pub use ticket::Ticket;
 
 /// The state machines underneath; what is needed most is re-exported here.
 pub use strandline_core as core;
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -16,7 +16,7 @@ use clap::Args;
 use ingest::{Ingest, Ingested, Stop};
 use strandline::{Directory, InspectError, Journal};
 use strandline_core::{
-    Config, EventDraft, Framing, FramingKind, JournalName, PAYLOAD_BYTES_MAX, Pcpj, Report, Seq, SyncPolicy,
+    Config, EventDraft, Framing, FramingKind, JournalName, PAYLOAD_BYTES_MAX, Pcpj, Report, SyncPolicy,
     Verdict,
 };
 
@@ -109,7 +109,6 @@ impl Settings {
         let draft = EventDraft { domain, event_type: &event_type, source: &source, payload: b"" };
         Pcpj::measure(draft, PAYLOAD_BYTES_MAX).map_err(Failure::cannot_run)?;
         let mut config = strandline::config();
-        config.first_seq = Seq::new(1);
         config.sync = flags.sync;
         config.segment_bytes = flags.segment_size;
         let lines = LineSettings { event_type, source, domain, skip_bad };

@@ -30,6 +30,8 @@ pub trait Framing: Copy + Debug + Default + Send + Sync + Sized + 'static {
     const LABEL: &'static str;
     /// The first four bytes of a file.
     const MAGIC: [u8; 4];
+    /// The first sequence number of a journal, unless its settings say otherwise.
+    const FIRST_SEQ: Seq;
     /// Bytes of the file header; 0 where files have none.
     const HEADER_LEN: usize;
     /// Bytes of a mark.

@@ -64,6 +64,8 @@ impl Framing for Pcpj {
 
     const LABEL: &'static str = "PCPJ";
     const MAGIC: [u8; 4] = *b"PCPJ";
+    // A subscriber that has seen nothing says 0, so that no event can have that number.
+    const FIRST_SEQ: Seq = Seq::new(1);
     const HEADER_LEN: usize = 0;
     const MARK_LEN: usize = HEADER + MARK_PAYLOAD;
     const PREFIX_LEN: usize = SEQ_AT;

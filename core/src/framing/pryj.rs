@@ -38,6 +38,7 @@ impl Framing for Pryj {
 
     const LABEL: &'static str = "PRYJ";
     const MAGIC: [u8; 4] = *b"PRYJ";
+    const FIRST_SEQ: Seq = Seq::ZERO;
     const HEADER_LEN: usize = 16;
     const MARK_LEN: usize = 40;
     const PREFIX_LEN: usize = 4;

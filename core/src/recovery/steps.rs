@@ -105,13 +105,13 @@ impl<F: Framing> Recovery<F> {
             Listing::Segments(files) => files.iter().map(|file| file.id).min(),
             Listing::Bare { .. } => Some(Listing::BARE),
         };
-        let first = first.unwrap_or(SegmentId(self.config.first_seq));
+        let first_seq = self.config.first_seq.unwrap_or(F::FIRST_SEQ);
+        let first = first.unwrap_or(SegmentId(first_seq));
         done(answer, "sync the directory of", first)?;
         let options = ScanOptions { policy: self.config.recovery, block_bytes: self.config.block_bytes };
         if matches!(&listing, Listing::Segments(files) if files.is_empty()) {
             // A journal that does not exist yet begins where the configuration says.
-            let view = View::empty(self.config.first_seq);
-            let report = Report::empty(self.config.first_seq);
+            let (view, report) = (View::empty(first_seq), Report::empty(first_seq));
             self.stage = Stage::Taken;
             return self.begin_repair(view, report);
         }

@@ -130,13 +130,13 @@ fn what_cannot_be_stored_is_refused_with_a_reason() {
     for (draft, error) in refused {
         assert_eq!(journal.append(at(1), draft), Err(AppendError::Draft(error)));
     }
-    assert_eq!(journal.append(at(1), good).unwrap().seq, Seq::ZERO);
+    assert_eq!(journal.append(at(1), good).unwrap().seq, Seq::new(1));
 }
 
 #[test]
 fn the_last_sequence_number_is_never_passed() {
     let mut world = World::default();
-    let config = Config { first_seq: Seq::new(u64::MAX - 2), ..small(2) };
+    let config = Config { first_seq: Some(Seq::new(u64::MAX - 2)), ..small(2) };
     let (mut journal, _) = open::<Pryj>(&mut world, config.clone()).unwrap();
     assert_eq!(journal.append(at(1), b"a").unwrap().seq, Seq::new(u64::MAX - 2));
     assert_eq!(journal.append(at(1), b"b").unwrap().seq, Seq::LAST);

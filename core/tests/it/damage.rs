@@ -343,7 +343,7 @@ fn events_of_version_1_are_read_with_either_checksum_but_not_with_both() {
 #[test]
 fn a_bare_file_starts_at_its_first_entry() {
     let mut world = World::default();
-    let config = Config { first_seq: Seq::new(41), ..small(1) };
+    let config = Config { first_seq: Some(Seq::new(41)), ..small(1) };
     let (mut journal, _) = open::<Pcpj>(&mut world, config).unwrap();
     for _ in 0..3 {
         journal

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
+mod arbitrary_bytes;
 mod commit;
 mod damage;
 mod failure;

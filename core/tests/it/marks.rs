@@ -48,7 +48,7 @@ fn a_commit_that_crosses_a_page_repeats_its_mark() {
 #[test]
 fn an_idle_writer_leaves_one_mark_and_then_rests() {
     let mut world = World::default();
-    let (mut journal, _) = open::<Pcpj>(&mut world, Config { first_seq: Seq::new(1), ..small(2) }).unwrap();
+    let (mut journal, _) = open::<Pcpj>(&mut world, small(2)).unwrap();
     let draft = strandline_core::EventDraft { domain: 1, event_type: "t", source: "s", payload: b"{}" };
     journal.append(at(1), draft).unwrap();
     drain(&mut journal, &mut world);

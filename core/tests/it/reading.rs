@@ -1,14 +1,15 @@
 //! Cursors: from every place, over every segment, and beyond the end.
 
 use bytes::Bytes;
-use strandline_core::{Config, Cursor, Pryj, ReadError, ReadUpTo, Replay, Seq, SyncPolicy};
+use strandline_core::{Config, Cursor, EventDraft, Pcpj, Pryj, ReadError, ReadUpTo, Replay, Seq, SyncPolicy};
 
 use crate::world::{World, at, close, drain, open, read_from, scan_all, small};
 
 #[test]
 fn reading_is_defined_from_every_sequence_number() {
     let mut world = World::default();
-    let config = Config { segment_bytes: 2_000, first_seq: Seq::new(80), tail_bytes_max: 0, ..small(2) };
+    let config =
+        Config { segment_bytes: 2_000, first_seq: Some(Seq::new(80)), tail_bytes_max: 0, ..small(2) };
     let (mut journal, _) = open::<Pryj>(&mut world, config).unwrap();
     for n in 80..200u64 {
         journal.append(at(1), &n.to_le_bytes()).unwrap();
@@ -90,4 +91,15 @@ fn damage_behind_the_scan_is_an_error_with_a_place() {
 #[should_panic(expected = "only handled after the cursor asked")]
 fn an_answer_that_nobody_asked_for_is_a_programmer_error() {
     let _ = Cursor::<Pryj>::new(Seq::ZERO, ReadUpTo::Durable).handle_read(Ok(Bytes::new()));
+}
+
+#[test]
+fn a_reader_that_has_seen_no_event_begins_with_the_first_one_and_has_missed_nothing() {
+    let mut world = World::default();
+    let (mut journal, _) = open::<Pcpj>(&mut world, small(2)).unwrap();
+    let draft = EventDraft { domain: 1, event_type: "t", source: "s", payload: b"{}" };
+    assert_eq!(journal.append(at(1), draft).unwrap().seq, Seq::new(1));
+    drain(&mut journal, &mut world);
+    let mut cursor = Cursor::<Pcpj>::new(Seq::ZERO, ReadUpTo::Durable);
+    assert!(matches!(cursor.poll(journal.view()), Replay::Records(batch) if batch.first() == Seq::new(1)));
 }

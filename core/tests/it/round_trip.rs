@@ -71,7 +71,6 @@ proptest! {
         ("[a-zé]{1,40}", "[a-z/]{1,40}", 1u8.., prop::collection::vec(any::<u8>(), 0..300), any::<i64>()), 0..40)
     ) {
         let mut world = World::default();
-        let config = Config { first_seq: Seq::new(1), ..config };
         let (mut journal, _) = open::<Pcpj>(&mut world, config).unwrap();
         for (event_type, source, domain, payload, now) in &events {
             journal.append(at(*now), EventDraft { domain: *domain, event_type, source, payload }).unwrap();

@@ -79,6 +79,13 @@ impl DiskState {
         files + self.directory.stamps().count()
     }
 
+    /// Whether a power loss leaves the disk just as it is. Not the same as nothing unsynced: a failed sync
+    /// marks pages clean that the platter never got.
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        self.unsynced() == 0 && self.files.iter().all(|(_, file)| file.is_durable())
+    }
+
     /// The names and contents that the operating system shows, by name.
     pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.directory.entries().filter_map(|(name, inode)| Some((name, self.find(inode)?.bytes())))

@@ -178,6 +178,7 @@ fn a_failed_sync_marks_pages_clean_and_leaves_the_platter_as_chosen() {
     disk.plan_fault(Call::Sync, 0, false, Fault::Error(Survivors::Prefix(1)));
     assert_eq!(code(disk.sync(&file)), Some(EIO));
     disk.sync(&file).unwrap();
+    assert_eq!((disk.state().unsynced(), disk.state().is_durable()), (0, false));
     assert_eq!(disk.state().file("f"), Some(&b"XXXXYYYY"[..]), "reads still show it");
     assert_eq!(bytes_after(&disk, Survivors::All), b"XXXXbbbb", "but the next sync did not write it");
     disk.write_at(&file, 4, b"Y").unwrap();

@@ -116,7 +116,7 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
     /// What an opening promised must not hang on the cache.
     fn check_second_loss(&mut self, machine: &Machine<'a, F, D>) -> Result<(), Broken> {
         let state = machine.disk.state();
-        if state.unsynced() == 0 {
+        if state.is_durable() {
             return Ok(());
         }
         let loss = Loss::Power(Survivors::None);

@@ -5,19 +5,22 @@ use std::rc::Rc;
 use rand::Rng;
 use strandline::Performer;
 use strandline_core::{
-    AppendError, Completion, Effect, EffectId, Journal, Monotonic, Output, ReadUpTo, Seq, Timestamp,
+    AppendError, Completion, Effect, EffectId, Journal, Mark, Monotonic, Output, ReadUpTo, Seq, Timestamp,
 };
 
 use super::machine::{Machine, describe, outcome};
 use super::opening::is_clean;
 use super::reading::read;
-use crate::disk::{Call, Fault, Survivors};
+use crate::disk::{Call, DiskState, Fault, Survivors};
 use crate::interpreter::Interpreter;
 use crate::violation::{Broken, Check, Loss};
 use crate::workload::{Operation, SimFraming, Submitted};
 
 /// How many bytes of the last segment a payload may repeat.
 const RECENT_BYTES_MAX: usize = 200;
+
+/// How many records more than there are a forged mark claims.
+const FORGED_RECORDS: u64 = 1_000;
 
 /// How many deadlines a close may wait for; a removal that failed is one.
 const CLOSE_DEADLINES_MAX: usize = 8;
@@ -126,7 +129,7 @@ impl<'a, F: SimFraming, D: Interpreter> Running<'a, F, D> {
             let len = usize::try_from(*size).unwrap_or(usize::MAX);
             let world = &mut self.machine.world;
             let record =
-                Submitted::new(world.submitted, world.clock, len, &recent(&self.machine.disk.state()));
+                Submitted::new(world.submitted, world.clock, len, &recent::<F>(&self.machine.disk.state()));
             world.submitted += 1;
             world.clock = Timestamp::from_millis(world.clock.as_millis() + 1);
             match self.journal.append(record.at, F::draft(&record)) {
@@ -271,10 +274,19 @@ impl<'a, F: SimFraming, D: Interpreter> Running<'a, F, D> {
     }
 }
 
-/// The last bytes that the journal wrote, reserved zeros left out.
-fn recent(state: &crate::disk::DiskState) -> Vec<u8> {
+/// Bytes for payloads to repeat: the last ones that the journal wrote, reserved zeros left out, and a forged
+/// mark that claims far too much. Its salt is the real one, but it says that it stands elsewhere.
+fn recent<F: SimFraming>(state: &DiskState) -> Vec<u8> {
     let last = state.files().filter(|(name, _)| name.ends_with(".seg")).last();
     let bytes = last.map(|(_, bytes)| bytes).unwrap_or_default();
     let written = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-    bytes.get(written.saturating_sub(RECENT_BYTES_MAX)..written).unwrap_or_default().to_vec()
+    let mut recent =
+        bytes.get(written.saturating_sub(RECENT_BYTES_MAX)..written).unwrap_or_default().to_vec();
+    if let Some(mark) = bytes.get(F::HEADER_LEN..).and_then(F::parse_mark) {
+        let mut forged = vec![0; F::MARK_LEN];
+        let durable_end = Seq::new(mark.durable_end.get() + FORGED_RECORDS);
+        F::encode_mark(&Mark { durable_end, offset: 1, ..mark }, Timestamp::default(), &mut forged);
+        recent.extend(forged);
+    }
+    recent
 }

@@ -2,7 +2,7 @@
 
 use rand::Rng;
 
-use super::{Operation, Script, Settings, SimRng, Stream};
+use super::{Operation, Script, Settings, SimRng, Stream, SwarmFaults};
 use crate::disk::Survivors;
 
 impl Script {
@@ -14,9 +14,12 @@ impl Script {
     }
 }
 
+/// How often an operation is a fault, in a run that has any kind of fault.
+const FAULT_PROBABILITY: f64 = 0.25;
+
 fn operation(rng: &mut SimRng, settings: &Settings) -> Operation {
-    if rng.random_bool(0.15)
-        && let Some(fault) = fault(rng, settings)
+    if rng.random_bool(FAULT_PROBABILITY)
+        && let Some(fault) = fault(rng, settings.faults)
     {
         return fault;
     }
@@ -33,22 +36,29 @@ fn operation(rng: &mut SimRng, settings: &Settings) -> Operation {
     }
 }
 
-/// A fault of a kind that this run has, or none.
-fn fault(rng: &mut SimRng, settings: &Settings) -> Option<Operation> {
-    let faults = settings.faults;
-    match rng.random_range(0..9u32) {
-        0 | 1 if faults.crashes => Some(Operation::PowerLoss(survivors(rng))),
-        2 if faults.space => Some(Operation::Space(rng.random_range(0..=400))),
-        3 if faults.space => Some(Operation::SpaceBack),
-        4 if faults.syncs => Some(Operation::FailSync(survivors(rng))),
-        5 if faults.syncs => Some(Operation::FailDirectorySync(survivors(rng))),
-        6 if faults.errors => {
-            Some(if rng.random_bool(0.5) { Operation::FailWrite } else { Operation::FailRemove })
-        }
-        7 if faults.short => Some(Operation::Short(rng.random_range(1..=80))),
-        8 if faults.clock => Some(Operation::Clock(rng.random_range(-5_000..=5_000))),
-        _ => None,
-    }
+/// A fault of a kind that this run has, each kind as often as the others; none if it has none.
+fn fault(rng: &mut SimRng, faults: SwarmFaults) -> Option<Operation> {
+    let kinds: [(bool, fn(&mut SimRng) -> Operation); 6] = [
+        (faults.crashes, |rng| Operation::PowerLoss(survivors(rng))),
+        (faults.space, |rng| match rng.random_range(0..3u32) {
+            0 => Operation::SpaceBack,
+            _ => Operation::Space(rng.random_range(0..=400)),
+        }),
+        (faults.syncs, |rng| match rng.random_range(0..3u32) {
+            0 => Operation::FailDirectorySync(survivors(rng)),
+            _ => Operation::FailSync(survivors(rng)),
+        }),
+        (faults.errors, |rng| match rng.random_range(0..2u32) {
+            0 => Operation::FailRemove,
+            _ => Operation::FailWrite,
+        }),
+        (faults.short, |rng| Operation::Short(rng.random_range(1..=80))),
+        (faults.clock, |rng| Operation::Clock(rng.random_range(-5_000..=5_000))),
+    ];
+    let drawn: Vec<_> = kinds.iter().filter(|(has, _)| *has).map(|(_, kind)| kind).collect();
+    let last = u32::try_from(drawn.len()).ok()?.checked_sub(1)?;
+    let kind = drawn.get(usize::try_from(rng.random_range(0..=last)).ok()?)?;
+    Some(kind(rng))
 }
 
 /// A few records; most are small, some are empty, some fill segments.

@@ -108,7 +108,7 @@ impl Settings {
         let mut config =
             Config::new(self.seed.rotate_left(17) ^ opening.wrapping_mul(0x9E37_79B9), opened_at);
         config.version = self.version;
-        config.first_seq = self.first_seq;
+        config.first_seq = Some(self.first_seq);
         config.sync = self.sync;
         config.recovery = self.recovery;
         config.segment_bytes = self.segment_bytes;
@@ -126,7 +126,7 @@ impl SwarmFaults {
         Self {
             crashes: draw(0.5),
             space: draw(0.3),
-            syncs: draw(0.2),
+            syncs: draw(0.3),
             errors: draw(0.2),
             short: draw(0.3),
             clock: draw(0.3),

@@ -130,7 +130,7 @@ fn fault_100_a_segment_beyond_4_gib_is_read_to_its_end() {
 #[test]
 fn fault_102_numbers_end_and_do_not_wrap() {
     let lab = Lab::new();
-    let mut open = lab.open(Config { first_seq: Seq::new(u64::MAX - 3), ..config() });
+    let mut open = lab.open(Config { first_seq: Some(Seq::new(u64::MAX - 3)), ..config() });
     for _ in 0..3 {
         open.append(b"x").unwrap();
     }

@@ -185,7 +185,7 @@ fn fault_069_a_missing_segment_is_refused_by_the_numbers_it_held() {
 fn fault_070_numbers_of_any_length_are_in_numeric_order_and_other_names_are_refused() {
     let lab = Lab::new();
     let first = 9_999_999_999;
-    let mut open = lab.open(Config { first_seq: Seq::new(first), ..one_each() });
+    let mut open = lab.open(Config { first_seq: Some(Seq::new(first)), ..one_each() });
     for _ in 0..3 {
         open.commit(&[60]);
     }
@@ -198,7 +198,7 @@ fn fault_070_numbers_of_any_length_are_in_numeric_order_and_other_names_are_refu
 #[test]
 fn fault_072_segments_that_overlap_are_refused_by_name() {
     let lab = Lab::with_commits(config(), &[&[10; 3]]);
-    let other = Lab::with_commits(Config { first_seq: Seq::new(2), ..config() }, &[&[10; 3]]);
+    let other = Lab::with_commits(Config { first_seq: Some(Seq::new(2)), ..config() }, &[&[10; 3]]);
     lab.put(&file(2), &other.bytes(&file(2)));
     let refusal = lab.refusal(config());
     let (segment, next) = (SegmentId(Seq::ZERO), SegmentId(Seq::new(2)));

@@ -124,17 +124,17 @@ fn fault_052_an_event_cut_between_header_and_payload_loses_nothing_acknowledged(
             }
         }
         if n == 0 {
-            end_of_first = lab.bytes(&file(0)).len();
+            end_of_first = lab.bytes(&file(1)).len();
         }
     }
-    let whole = lab.bytes(&file(0));
+    let whole = lab.bytes(&file(1));
     for len in end_of_first..whole.len() {
         let torn = Lab::new();
-        torn.put(&file(0), &whole[..len]);
+        torn.put(&file(1), &whole[..len]);
         let performer = Performer::new(std::sync::Arc::new(torn.disk.clone()), super::lab::name());
         let listing = files_of(&torn.disk, &super::lab::name()).unwrap().listing;
         let (journal, report) = recover::<Pcpj, _>(&performer, config(), listing).unwrap();
-        assert_eq!(report.end.get(), 1, "{len}");
-        assert_eq!(journal.next_seq().get(), 1);
+        assert_eq!(report.end.get(), 2, "{len}");
+        assert_eq!(journal.next_seq().get(), 2);
     }
 }
