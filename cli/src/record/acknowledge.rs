@@ -17,13 +17,22 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Why recording stopped.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line} was not recorded: {error}")]
+#[error("line {line}{} not recorded: {error}", and_more(*count))]
 pub(super) struct Lost {
     /// The first line that was lost.
     line: u64,
+    /// Lines that were lost with it, itself included.
+    count: u64,
     /// Why.
     #[source]
     error: AppendError,
+}
+
+fn and_more(count: u64) -> String {
+    match count {
+        1 => " was".to_string(),
+        _ => format!(" and {} more were", count - 1),
+    }
 }
 
 /// The last line on standard output.
@@ -60,14 +69,18 @@ impl Acknowledger {
     /// Waits for every receipt until there are no more; gives the first failure, behind which
     /// nothing is waited for except what is at hand.
     pub(super) fn run(&mut self, receipts: Receiver<Receipt>) -> Option<Lost> {
-        let mut lost = None;
+        let mut lost: Option<Lost> = None;
         while let Some(receipt) = self.next(&receipts, lost.is_some()) {
             let Receipt { line, accepted } = receipt;
             match accepted.wait() {
-                Ok(seq) => self.take(seq),
-                Err(error) => {
-                    lost.get_or_insert(Lost { line, error });
+                Ok(seq) => {
+                    // It was appended after the numbers were given out again and before that was known here.
+                    if lost.is_some() {
+                        say(format_args!("line {line} was recorded as {seq}, unlike lines before it"));
+                    }
+                    self.take(seq);
                 }
+                Err(error) => lost.get_or_insert(Lost { line, count: 0, error }).count += 1,
             }
         }
         lost
