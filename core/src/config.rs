@@ -49,8 +49,9 @@ pub struct Config {
     /// A segment is sealed before it grows beyond this, in bytes; a larger record gets one of its
     /// own. Default 64 MiB.
     pub segment_bytes: u64,
-    /// Zeros are kept ready behind the end of the last segment in steps of this many bytes; 0 turns it
-    /// off. Default 4 MiB.
+    /// A new segment is created with zeros up to this length, since overwriting them syncs faster than growing a
+    /// file. Behind them, and in a reopened segment, zeros are kept ready in steps of at most 4 MiB.
+    /// 0 turns both off, which suits bulk loads. Default: a whole segment of 64 MiB.
     pub reserve_bytes: u64,
     /// The longest payload that is accepted, in bytes. Default and maximum 16 MiB.
     pub payload_bytes_max: usize,
@@ -83,7 +84,7 @@ impl Config {
             sync: SyncPolicy::Always,
             recovery: RecoveryPolicy::Standard,
             segment_bytes: 64 * 1024 * 1024,
-            reserve_bytes: 4 * 1024 * 1024,
+            reserve_bytes: 64 * 1024 * 1024,
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             commit_bytes_max: 1024 * 1024,
             pending_bytes_max: 32 * 1024 * 1024,

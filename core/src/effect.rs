@@ -10,9 +10,10 @@ use crate::{IoFailure, SegmentId};
 /// One thing for the world to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Create a segment. Done: the file exists under its name with `head` at its beginning and
-    /// `reserve` zero bytes in all behind it, all durable, its directory entry durable too. Until then it
-    /// exists only under a temporary name. The space up to `reserve` may be prepared in advance.
+    /// Create a segment. Done: the file exists under its name with `head` at its beginning and zeros behind
+    /// it, up to a length of `reserve`, all durable, its directory entry durable too. Until then it exists
+    /// only under a temporary name. The zeros may be prepared in advance; where there is no space
+    /// for all of them, there may be fewer or none.
     Create {
         /// The segment to create.
         segment: SegmentId,

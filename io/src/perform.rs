@@ -131,15 +131,19 @@ impl<D: Disk> Performer<D> {
     }
 
     /// Makes the file begin with `head` and read as zeros from there to `reserve`, where it ends; durably.
-    /// It reads as zeros up to `zeros_to` already, and ends there.
+    /// It reads as zeros up to `zeros_to` already, and ends there. Where there is no space for the zeros
+    /// the file ends with its head: zeros are only for speed.
     fn fill_head(&self, file: &D::File, head: &[u8], zeros_to: u64, reserve: u64) -> Result<(), IoFailure> {
         let disk = &*self.disk;
-        let end = reserve.max(head.len() as u64);
-        let zeros_from = zeros_to.max(head.len() as u64);
-        write_all(disk, file, 0, head)
-            .and_then(|()| write_zeros(disk, file, zeros_from, end))
-            .map_err(failed(IoOperation::Write))?;
-        if zeros_to > end {
+        let head_end = head.len() as u64;
+        write_all(disk, file, 0, head).map_err(failed(IoOperation::Write))?;
+        let mut end = reserve.max(head_end);
+        let mut extent = zeros_to.max(end);
+        match write_zeros(disk, file, zeros_to.max(head_end), end).map_err(failed(IoOperation::Write)) {
+            Err(failure) if failure.is_no_space() => (end, extent) = (head_end, u64::MAX),
+            filled => filled?,
+        }
+        if extent > end {
             disk.set_len(file, end).map_err(failed(IoOperation::Truncate))?;
         }
         disk.sync(file).map_err(failed(IoOperation::Sync))

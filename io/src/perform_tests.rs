@@ -50,6 +50,20 @@ fn a_segment_appears_whole_and_durable() {
 }
 
 #[test]
+fn a_segment_without_space_for_its_zeros_is_created_without_them() {
+    let (disk, performer) = performer();
+    disk.inject("zeros", Fault::Error(ENOSPC), 1);
+    performer.perform(&create(64)).unwrap();
+    assert_eq!(disk.read(FILE), b"HEAD");
+    let log = disk.take_log();
+    let (cut, synced) = (
+        log.iter().position(|call| call.starts_with("set_len")),
+        log.iter().position(|call| call.starts_with("sync ")),
+    );
+    assert!(cut.is_some() && cut < synced, "{log:?}");
+}
+
+#[test]
 fn a_failed_create_names_its_stage_and_leaves_nothing() {
     for (call, code, operation, cause) in [
         ("create", ENOSPC, IoOperation::Open, IoCause::NoSpace),

@@ -27,6 +27,8 @@ use crate::{duration, size};
 const RECEIPTS_MAX: usize = 4_096;
 /// Smaller segments would be mostly files.
 const SEGMENT_BYTES_MIN: u64 = 4 * 1024;
+/// Zeros kept ready behind the end.
+const RESERVE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Record JSON Lines from standard input.
 ///
@@ -111,6 +113,8 @@ impl Settings {
         let mut config = strandline::config();
         config.sync = flags.sync;
         config.segment_bytes = flags.segment_size;
+        // Most runs are short: a whole segment of zeros would cost more than it saves.
+        config.reserve_bytes = RESERVE_BYTES;
         let lines = LineSettings { event_type, source, domain, skip_bad };
         Ok(Self { directory: flags.directory, journal, config, ack: flags.ack, lines })
     }

@@ -8,6 +8,9 @@ use super::{Journal, Output};
 use crate::view::TailCommit;
 use crate::{Effect, EffectId, Framing, IoFailure, Mark, Seq, SyncPolicy};
 
+/// A commit that reaches into a reserve waits for it, and each sync flushes what of it was written.
+const RESERVE_STEP: u64 = 4 * 1024 * 1024;
+
 impl<F: Framing> Journal<F> {
     /// Starts whatever can be started. At most one thing is in flight on the commit path, one
     /// reserve and one removal beside it.
@@ -202,7 +205,7 @@ impl<F: Framing> Journal<F> {
 
     /// Keeps zeros ready behind a write that ends at `end`; in the background, beside the write.
     fn start_reserve(&mut self, end: u64) {
-        let step = self.config.reserve_bytes;
+        let step = self.config.reserve_bytes.min(RESERVE_STEP);
         let from = self.active.extent.max(end);
         let to = from.saturating_add(step).min(self.config.segment_bytes);
         let enough = from - end >= step / 2;
