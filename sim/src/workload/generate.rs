@@ -36,9 +36,12 @@ fn operation(rng: &mut SimRng, settings: &Settings) -> Operation {
     }
 }
 
+/// Draws one fault of a kind.
+type Draw = fn(&mut SimRng) -> Operation;
+
 /// A fault of a kind that this run has, each kind as often as the others; none if it has none.
 fn fault(rng: &mut SimRng, faults: SwarmFaults) -> Option<Operation> {
-    let kinds: [(bool, fn(&mut SimRng) -> Operation); 6] = [
+    let kinds: [(bool, Draw); 6] = [
         (faults.crashes, |rng| Operation::PowerLoss(survivors(rng))),
         (faults.space, |rng| match rng.random_range(0..3u32) {
             0 => Operation::SpaceBack,
