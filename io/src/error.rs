@@ -35,6 +35,17 @@ pub enum AppendError {
     /// The disk, the quota or the file size limit is exhausted.
     #[error("there was no space left to write the record: free some and append again; the journal goes on")]
     NoSpace,
+    /// The record was to be another one than the next: records before it were lost for lack of space, or
+    /// somebody else appended. Nothing was accepted.
+    #[error(
+        "the record was to be number {expected}, but the next one is {next}: append again what was lost, in order"
+    )]
+    OutOfTurn {
+        /// The number that was asked for.
+        expected: Seq,
+        /// The number that the next record gets.
+        next: Seq,
+    },
     /// The highest sequence number is taken.
     #[error("sequence number {} is taken and there is none after it: start a new journal", Seq::LAST)]
     SequenceExhausted,

@@ -117,10 +117,24 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     /// # Errors
     /// [`AppendError`]. Only after [`AppendError::Poisoned`] it is open whether the record is in the journal.
     pub fn append(&self, draft: F::Draft<'_>) -> Result<Seq, AppendError> {
+        self.append_expecting(None, draft)
+    }
+
+    /// [`append`](Self::append), but only as record `seq`. Whoever has records in flight that must not be
+    /// overtaken says with each one which number it is to get: after a lack of space the numbers of
+    /// what was lost are given out again, and what follows would otherwise stand in their place.
+    ///
+    /// # Errors
+    /// [`AppendError::OutOfTurn`] if the next number is another one; else as for [`append`](Self::append).
+    pub fn append_at(&self, seq: Seq, draft: F::Draft<'_>) -> Result<Seq, AppendError> {
+        self.append_expecting(Some(seq), draft)
+    }
+
+    fn append_expecting(&self, seq: Option<Seq>, draft: F::Draft<'_>) -> Result<Seq, AppendError> {
         let shared = self.shared();
         let mut state = shared.lock();
         loop {
-            match state.append(draft) {
+            match state.append_expecting(seq, draft) {
                 Ok((seq, commit)) => return shared.wait(state, &commit).into_result(seq),
                 Err(AppendError::Full { pending, max }) => {
                     // Without a commit to wait for, the record alone is beyond the limit.
@@ -157,9 +171,26 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     /// # Errors
     /// [`AppendError`]; [`AppendError::Full`] where [`append`](Self::append) would block for room.
     pub fn append_nowait(&self, draft: F::Draft<'_>) -> Result<Ticket<F, D>, AppendError> {
+        self.append_nowait_expecting(None, draft)
+    }
+
+    /// [`append_nowait`](Self::append_nowait), but only as record `seq`; see [`append_at`](Self::append_at).
+    ///
+    /// # Errors
+    /// [`AppendError::OutOfTurn`] if the next number is another one; else as for
+    /// [`append_nowait`](Self::append_nowait).
+    pub fn append_nowait_at(&self, seq: Seq, draft: F::Draft<'_>) -> Result<Ticket<F, D>, AppendError> {
+        self.append_nowait_expecting(Some(seq), draft)
+    }
+
+    fn append_nowait_expecting(
+        &self,
+        seq: Option<Seq>,
+        draft: F::Draft<'_>,
+    ) -> Result<Ticket<F, D>, AppendError> {
         let shared = self.shared();
         let mut state = shared.lock();
-        let (seq, commit) = state.append(draft)?;
+        let (seq, commit) = state.append_expecting(seq, draft)?;
         if !state.leading && (state.parked != Parked::Linger || state.commits.has_full_one()) {
             shared.wake_housekeeping(&mut state);
         }
@@ -257,6 +288,12 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     #[must_use]
     pub fn first(&self) -> Seq {
         self.shared().lock().view().first()
+    }
+
+    /// The number that the next record will get, unless somebody else appends first.
+    #[must_use]
+    pub fn next_seq(&self) -> Seq {
+        self.shared().lock().next_seq()
     }
 
     /// Why the journal stopped, if it did.

@@ -497,3 +497,16 @@ fn a_panic_in_housekeeping_poisons_too() {
     assert_eq!(journal.close(), Err(Poisoned::Abandoned));
     assert!(!read_all(&open(&disk)).is_empty());
 }
+
+#[test]
+fn a_record_that_asks_for_its_number_is_never_stored_behind_a_lost_one() {
+    let disk = TestDisk::new();
+    let journal = open(&disk);
+    assert_eq!(journal.append_at(Seq::new(0), b"first"), Ok(Seq::new(0)));
+    disk.inject("write", Fault::Error(ENOSPC), 1);
+    let lost = journal.append_nowait_at(Seq::new(1), b"lost").unwrap();
+    assert_eq!(lost.wait(), Err(AppendError::NoSpace));
+    let late = journal.append_nowait_at(Seq::new(2), b"late").err();
+    assert_eq!(late, Some(AppendError::OutOfTurn { expected: Seq::new(2), next: Seq::new(1) }));
+    assert_eq!(journal.append_at(Seq::new(1), b"again"), Ok(Seq::new(1)));
+}

@@ -166,7 +166,15 @@ impl<F: Framing> State<F> {
     }
 
     /// Hands a record to the core.
-    pub(crate) fn append(&mut self, draft: F::Draft<'_>) -> Result<(Seq, Arc<CommitState>), AppendError> {
+    pub(crate) fn append_expecting(
+        &mut self,
+        expected: Option<Seq>,
+        draft: F::Draft<'_>,
+    ) -> Result<(Seq, Arc<CommitState>), AppendError> {
+        let next = self.next_seq();
+        if let Some(expected) = expected.filter(|expected| *expected != next) {
+            return Err(AppendError::OutOfTurn { expected, next });
+        }
         // Read under the lock, so that timestamps rise with the sequence numbers.
         let (seq, commit) = self.append_at(timestamp(), draft)?;
         Ok((seq, Arc::clone(commit)))
@@ -189,6 +197,11 @@ impl<F: Framing> State<F> {
         self.watches.push((watch, Arc::clone(&state)));
         self.dirty = true;
         state
+    }
+
+    /// The number that the next record will get.
+    pub(crate) fn next_seq(&self) -> Seq {
+        self.core.next_seq()
     }
 
     /// What readers need. Readable even after a panic: a half changed view ends before what is not durable.

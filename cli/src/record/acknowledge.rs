@@ -73,13 +73,7 @@ impl Acknowledger {
         while let Some(receipt) = self.next(&receipts, lost.is_some()) {
             let Receipt { line, accepted } = receipt;
             match accepted.wait() {
-                Ok(seq) => {
-                    // It was appended after the numbers were given out again and before that was known here.
-                    if lost.is_some() {
-                        say(format_args!("line {line} was recorded as {seq}, unlike lines before it"));
-                    }
-                    self.take(seq);
-                }
+                Ok(seq) => self.take(seq),
                 Err(error) => lost.get_or_insert(Lost { line, count: 0, error }).count += 1,
             }
         }

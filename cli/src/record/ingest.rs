@@ -100,13 +100,14 @@ pub(super) struct Ingest {
     settings: LineSettings,
     receipts: SyncSender<Receipt>,
     /// The sequence number that comes next, unless a void took back what was accepted.
-    next: Option<Seq>,
+    next: Seq,
     skipped: u64,
 }
 
 impl Ingest {
     pub(super) fn new(journal: Journal<Pcpj>, settings: LineSettings, receipts: SyncSender<Receipt>) -> Self {
-        Self { journal, settings, receipts, next: None, skipped: 0 }
+        let next = journal.next_seq();
+        Self { journal, settings, receipts, next, skipped: 0 }
     }
 
     /// Takes in all of standard input.
@@ -136,6 +137,8 @@ impl Ingest {
                         return Err(Stop::BadLine);
                     }
                 }
+                // Earlier lines were lost; their receipts say so.
+                Err(Refused::Journal(AppendError::OutOfTurn { .. })) => return Err(Stop::NotWanted),
                 Err(Refused::Journal(error)) => return Err(Stop::Append { line, error }),
             }
         }
@@ -155,10 +158,11 @@ impl Ingest {
             None => (&settings.event_type, &settings.source),
         };
         let draft = EventDraft { domain: settings.domain, event_type, source, payload };
-        match self.journal.append_nowait(draft) {
+        // Each line asks for its number, so that none is recorded behind one that was lost.
+        match self.journal.append_nowait_at(self.next, draft) {
             Ok(ticket) => Ok(Some(Accepted::Pending(ticket))),
             // Too much waits already: this one waits for room, and for its own commit.
-            Err(AppendError::Full { .. }) => match self.journal.append(draft) {
+            Err(AppendError::Full { .. }) => match self.journal.append_at(self.next, draft) {
                 Ok(seq) => Ok(Some(Accepted::Acknowledged(seq))),
                 Err(error) => Err(Refused::Journal(error)),
             },
@@ -167,16 +171,10 @@ impl Ingest {
         }
     }
 
-    /// Passes a receipt on. A sequence number that was given out before shows that what was accepted since
-    /// then is lost: nothing more is recorded behind that hole.
+    /// Passes a receipt on.
     fn hand_over(&mut self, receipt: Receipt) -> Result<(), Stop> {
-        let seq = receipt.accepted.seq();
-        let follows = self.next.is_none_or(|next| next == seq);
-        self.next = Some(seq.next());
-        match self.receipts.send(receipt) {
-            Ok(()) if follows => Ok(()),
-            Ok(()) | Err(_) => Err(Stop::NotWanted),
-        }
+        self.next = receipt.accepted.seq().next();
+        self.receipts.send(receipt).map_err(|_| Stop::NotWanted)
     }
 }
 
