@@ -13,7 +13,7 @@ pub enum Effect {
     /// Create a segment. Done: the file exists under its name with `head` at its beginning and zeros behind
     /// it, up to a length of `reserve`, all durable, its directory entry durable too. Until then it exists
     /// only under a temporary name. The zeros may be prepared in advance; where there is no space
-    /// for all of them, there may be fewer or none.
+    /// for all of them, there may be fewer or none. An empty file of the same name is replaced.
     Create {
         /// The segment to create.
         segment: SegmentId,

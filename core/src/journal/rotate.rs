@@ -5,7 +5,7 @@ use super::Journal;
 use super::active::{NewSegment, Reserve};
 use super::phase::{Exact, Phase, Voided};
 use crate::view::SegmentView;
-use crate::{Effect, EffectId, Framing, IoFailure, Layout};
+use crate::{Effect, EffectId, Framing, IoFailure, Layout, Seq};
 
 impl<F: Framing> Journal<F> {
     /// Whether a commit of this many record bytes goes to a new segment. Never before the old one
@@ -18,10 +18,11 @@ impl<F: Framing> Journal<F> {
         !last.is_empty() && (full || self.active.layout.version != self.layout.version)
     }
 
-    /// Everything in the last segment was given up: it is rolled so that it can be removed.
+    /// Everything in the last segment was given up: it is rolled so that it can be removed, as long as there is
+    /// a number left to name the next one by.
     pub(super) fn trim_wants_a_new_segment(&self) -> bool {
         let given_up = |last: &SegmentView| !last.is_empty() && self.view.first() >= last.end();
-        self.view.last().is_some_and(given_up) && !self.roll_refused
+        self.view.last().is_some_and(given_up) && self.view.written_end() <= Seq::LAST && !self.roll_refused
     }
 
     /// Begins to seal. Waits for an outstanding reserve, which would make the file longer again.

@@ -134,3 +134,19 @@ fn a_removal_whose_directory_sync_fails_poisons() {
     journal.trim_to(Seq::new(20));
     assert!(drain(&mut journal, &mut world).iter().any(|told| matches!(told, Output::Poisoned(_))));
 }
+
+#[test]
+fn a_journal_without_numbers_left_is_trimmed_and_reopened_like_any_other() {
+    let mut world = World::default();
+    let config = Config { first_seq: Some(Seq::new(u64::MAX - 2)), ..small(2) };
+    let (mut journal, _) = open::<Pryj>(&mut world, config.clone()).unwrap();
+    journal.append(at(1), b"a").unwrap();
+    journal.append(at(1), b"b").unwrap();
+    drain(&mut journal, &mut world);
+    journal.trim_to(Seq::new(u64::MAX));
+    idle(&mut journal, &mut world);
+    close(journal, &mut world);
+    assert_eq!(world.files.len(), 1, "no segment can be named by a number that no record has");
+    let (_, report) = open::<Pryj>(&mut world, config).unwrap();
+    assert_eq!((report.first, report.end), (Seq::new(u64::MAX), Seq::new(u64::MAX)));
+}
