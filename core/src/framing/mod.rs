@@ -36,6 +36,8 @@ pub trait Framing: Copy + Debug + Default + Send + Sync + Sized + 'static {
     const HEADER_LEN: usize;
     /// Bytes of a mark.
     const MARK_LEN: usize;
+    /// Bytes of the shortest frame.
+    const FRAME_LEN_MIN: usize;
     /// Bytes of a frame from which its bounds can be read.
     const PREFIX_LEN: usize;
 

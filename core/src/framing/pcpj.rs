@@ -68,6 +68,7 @@ impl Framing for Pcpj {
     const FIRST_SEQ: Seq = Seq::new(1);
     const HEADER_LEN: usize = 0;
     const MARK_LEN: usize = HEADER + MARK_PAYLOAD;
+    const FRAME_LEN_MIN: usize = HEADER;
     const PREFIX_LEN: usize = SEQ_AT;
 
     fn layout(version: u8) -> Layout {

@@ -41,6 +41,7 @@ impl Framing for Pryj {
     const FIRST_SEQ: Seq = Seq::ZERO;
     const HEADER_LEN: usize = 16;
     const MARK_LEN: usize = 40;
+    const FRAME_LEN_MIN: usize = OVERHEAD;
     const PREFIX_LEN: usize = 4;
 
     fn layout(version: u8) -> Layout {

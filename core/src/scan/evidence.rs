@@ -93,7 +93,7 @@ impl Search {
     }
 
     /// The facts, once the whole rest was seen.
-    pub(super) fn evidence(&self, last: bool, meets_successor: bool) -> Evidence {
+    pub(super) fn evidence<F: Framing>(&self, last: bool, meets_successor: bool) -> Evidence {
         Evidence {
             last,
             short: false,
@@ -102,16 +102,17 @@ impl Search {
             meets_successor,
             proven_beyond: self.proof.is_some(),
             checksum_right: self.bad.checksum_right,
-            torn: self.is_torn(),
+            torn: self.is_torn::<F>(),
         }
     }
 
     /// Row F: the file ends inside the frame, its last bytes are zeros to the end of the file, or a
     /// block that it touches was never written. A frame whose bounds cannot be read extends to the
-    /// last byte that is not zero.
-    fn is_torn(&self) -> bool {
+    /// last byte that is not zero, but is no shorter than the shortest frame.
+    fn is_torn<F: Framing>(&self) -> bool {
         let content_end = self.bad.offset + self.bytes_with_content();
-        let frame_end = self.bad.len.map_or(content_end, |len| self.bad.offset.saturating_add(len));
+        let shortest = content_end.max(self.bad.offset.saturating_add(F::FRAME_LEN_MIN as u64));
+        let frame_end = self.bad.len.map_or(shortest, |len| self.bad.offset.saturating_add(len));
         self.bad.cut_short
             || content_end < frame_end
             || self.first_zero_block.is_some_and(|start| start < frame_end)

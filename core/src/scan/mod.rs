@@ -253,7 +253,7 @@ impl<F: Framing> Scan<F> {
         let next = self.files.get(self.at + 1).copied();
         let expected = walk.expected();
         let meets_successor = next.is_some_and(|next| next.id.0 == expected);
-        let evidence = search.evidence(next.is_none(), meets_successor);
+        let evidence = search.evidence::<F>(next.is_none(), meets_successor);
         let (row, action) = judge(&evidence, self.options.policy);
         let (segment, offset) = (search.segment(), search.bad.offset);
         if let (Some(mark), false) = (search.proof(), self.has_marks(&walk)) {

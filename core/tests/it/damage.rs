@@ -358,3 +358,22 @@ fn a_bare_file_starts_at_its_first_entry() {
     assert_eq!((report.verdict, report.first, report.end), (Verdict::Sound, Seq::new(41), Seq::new(44)));
     assert_eq!(view.first(), Seq::new(41));
 }
+
+#[test]
+fn a_write_that_stopped_in_the_first_bytes_of_a_frame_is_torn_also_under_the_strict_policy() {
+    let strict = ScanOptions { policy: RecoveryPolicy::Strict, ..ScanOptions::default() };
+    let mut world = World::default();
+    let (mut journal, _) = open::<Pcpj>(&mut world, small(2)).unwrap();
+    let draft = EventDraft { domain: 1, event_type: "t", source: "s", payload: b"{}" };
+    journal.append(at(1), draft).unwrap();
+    drain(&mut journal, &mut world);
+    let start = world.last_file().len();
+    for written in 1..14 {
+        let mut torn = World { files: world.files.clone(), ..World::default() };
+        torn.last_file().extend_from_slice(&b"PCPJ\x02\x01\x07\0\x07\0\x07\0\0\0"[..written]);
+        torn.last_file().extend_from_slice(&[0; 300]);
+        let (_, report) = scan::<Pcpj>(&torn, torn.listing(), strict);
+        let Verdict::Cut(cut) = report.verdict else { panic!("{written}: {:?}", report.verdict) };
+        assert_eq!((cut.row, cut.offset), (Row::F, start as u64), "{written}");
+    }
+}
