@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use strandline_core::{Config, IoOperation, Pryj, ReadUpTo, Seq, SyncPolicy};
+use strandline_core::{Config, IoOperation, Pryj, ReadError, ReadUpTo, Seq, SyncPolicy};
 
 use crate::test_disk::{EIO, ENOSPC, Fault, TestDisk};
 use crate::{AppendError, Directory, FlushError, Journal, OpenError, Poisoned, ReadStep, Reader, config};
@@ -275,6 +275,29 @@ fn a_reader_is_told_what_was_trimmed() {
     assert!(!disk.names().contains(&"a-00000000000000000000.seg".to_string()), "{:?}", disk.names());
     let journal = open(&disk);
     assert_eq!((journal.first(), read_all(&journal).len()), (Seq::new(60), 40));
+}
+
+#[test]
+fn a_segment_that_is_removed_under_a_reader_is_trimmed_and_no_failure() {
+    let disk = TestDisk::new();
+    let journal = open_with(&disk, Config { tail_bytes_max: 0, ..small() });
+    for _ in 0..100 {
+        journal.append(&[7; 1_000]).unwrap();
+    }
+    let mut reader = journal.reader(Seq::ZERO, ReadUpTo::Durable);
+    let (oldest, trims) = (disk.path().join("a-00000000000000000000.seg"), journal.clone());
+    disk.before_next_open(move || {
+        trims.trim_to(Seq::new(60)).unwrap();
+        // Whether the journal has come to it already or not.
+        let _ = std::fs::remove_file(oldest);
+    });
+    let step = reader.next_batch(Some(Duration::ZERO)).unwrap();
+    assert!(matches!(step, ReadStep::Trimmed { first } if first == Seq::new(60)), "{step:?}");
+    // What is not there and was not given up is a failure.
+    let newest = journal.view().segments().next_back().unwrap().id();
+    std::fs::remove_file(disk.path().join(journal.name().segment_file(newest))).unwrap();
+    let error = journal.reader(newest.0, ReadUpTo::Durable).next_batch(Some(Duration::ZERO));
+    assert!(matches!(error, Err(ReadError::Failed { .. })), "{error:?}");
 }
 
 #[test]
