@@ -35,6 +35,17 @@ pub enum AppendError {
     /// The disk, the quota or the file size limit is exhausted.
     #[error("there was no space left to write the record: free some and append again; the journal goes on")]
     NoSpace,
+    /// Another number comes next than the one that was asked for: others appended, or what was accepted before
+    /// was lost for lack of space.
+    #[error(
+        "sequence number {next} comes next, not {expected} as was asked for: see what became of those before"
+    )]
+    NotNext {
+        /// The number that was asked for.
+        expected: Seq,
+        /// The number that comes next.
+        next: Seq,
+    },
     /// The highest sequence number is taken.
     #[error("sequence number {} is taken and there is none after it: start a new journal", Seq::LAST)]
     SequenceExhausted,

@@ -1,7 +1,7 @@
 //! The handle on an open journal.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use strandline_core::{
@@ -20,7 +20,7 @@ use crate::listing::{ListingError, files_of};
 use crate::perform::Performer;
 use crate::reader::Reader;
 use crate::recover::recover;
-use crate::shared::{Parked, Shared, Watch};
+use crate::shared::{Parked, Shared, State, Watch};
 use crate::std_disk::StdDisk;
 use crate::ticket::Ticket;
 
@@ -157,8 +157,35 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     /// # Errors
     /// [`AppendError`]; [`AppendError::Full`] where [`append`](Self::append) would block for room.
     pub fn append_nowait(&self, draft: F::Draft<'_>) -> Result<Ticket<F, D>, AppendError> {
+        self.accept(self.shared().lock(), draft)
+    }
+
+    /// The same, but only if the record gets the sequence number `expected`. A producer that appends without
+    /// waiting and asks for one number after the other leaves no hole in what it records: once a commit is lost
+    /// for lack of space, its numbers come next again, and what follows is refused.
+    ///
+    /// # Errors
+    /// [`AppendError::NotNext`], and those of [`append_nowait`](Self::append_nowait).
+    pub fn append_nowait_at(&self, expected: Seq, draft: F::Draft<'_>) -> Result<Ticket<F, D>, AppendError> {
+        let mut state = self.shared().lock();
+        let next = state.core()?.next_seq();
+        if next != expected {
+            // Why it stopped, or was closed, says more than a number.
+            return match state.poisoned() {
+                Some(poisoned) => Err(poisoned.into()),
+                None if state.closing => Err(AppendError::Closed),
+                None => Err(AppendError::NotNext { expected, next }),
+            };
+        }
+        self.accept(state, draft)
+    }
+
+    fn accept(
+        &self,
+        mut state: MutexGuard<'_, State<F>>,
+        draft: F::Draft<'_>,
+    ) -> Result<Ticket<F, D>, AppendError> {
         let shared = self.shared();
-        let mut state = shared.lock();
         let (seq, commit) = state.append(draft)?;
         if !state.leading && (state.parked != Parked::Linger || state.commits.has_full_one()) {
             shared.wake_housekeeping(&mut state);

@@ -167,6 +167,29 @@ fn no_space_fails_what_waits_and_nothing_else() {
 }
 
 #[test]
+fn a_producer_that_asks_for_numbers_leaves_no_hole() {
+    let disk = TestDisk::new();
+    let journal = open(&disk);
+    journal.append(b"one").unwrap();
+    disk.hold_syncs();
+    let first = journal.append_nowait_at(Seq::new(1), b"two").unwrap();
+    disk.wait_for_held_sync();
+    // These gather behind the commit under way, and are lost.
+    let lost = journal.append_nowait_at(Seq::new(2), b"three").unwrap();
+    disk.inject("write a-", Fault::Error(ENOSPC), 1);
+    disk.release_syncs();
+    assert_eq!((first.wait(), lost.wait()), (Ok(Seq::new(1)), Err(AppendError::NoSpace)));
+    let refused = journal.append_nowait_at(Seq::new(3), b"four").err();
+    assert_eq!(refused, Some(AppendError::NotNext { expected: Seq::new(3), next: Seq::new(2) }));
+    let again = journal.append_nowait_at(Seq::new(2), b"three").unwrap();
+    assert_eq!(again.wait(), Ok(Seq::new(2)));
+    journal.close().unwrap();
+    assert_eq!(journal.append_nowait_at(Seq::new(7), b"late").err(), Some(AppendError::Closed));
+    let expected = [&b"one"[..], b"two", b"three"].map(<[u8]>::to_vec);
+    assert_eq!(read_all(&journal).into_values().collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_failed_sync_poisons_everything_that_follows() {
     let disk = TestDisk::new();
     let journal = open(&disk);
