@@ -200,7 +200,12 @@ impl<F: Framing> State<F> {
     ) -> Result<(Seq, Arc<CommitState>), AppendError> {
         let next = self.next_seq();
         if let Some(expected) = expected.filter(|expected| *expected != next) {
-            return Err(AppendError::OutOfTurn { expected, next });
+            // Why it stopped, or was closed, says more than a number.
+            return match self.poisoned() {
+                Some(poisoned) => Err(poisoned.into()),
+                None if self.closing => Err(AppendError::Closed),
+                None => Err(AppendError::NotNext { expected, next }),
+            };
         }
         // Read under the lock, so that timestamps rise with the sequence numbers.
         let (seq, commit) = self.append_at(timestamp(), draft)?;
