@@ -131,15 +131,20 @@ impl<D: Disk> Performer<D> {
     }
 
     /// Makes the file begin with `head` and read as zeros from there to `reserve`, where it ends; durably.
-    /// It reads as zeros up to `zeros_to` already, and ends there.
+    /// It reads as zeros up to `zeros_to` already, and ends there. Where there is no space for the zeros, it ends
+    /// behind the head: they are for speed, and what is left of the disk is for records.
     fn fill_head(&self, file: &D::File, head: &[u8], zeros_to: u64, reserve: u64) -> Result<(), IoFailure> {
         let disk = &*self.disk;
-        let end = reserve.max(head.len() as u64);
-        let zeros_from = zeros_to.max(head.len() as u64);
-        write_all(disk, file, 0, head)
-            .and_then(|()| write_zeros(disk, file, zeros_from, end))
-            .map_err(failed(IoOperation::Write))?;
-        if zeros_to > end {
+        let head_end = head.len() as u64;
+        let reserve_end = reserve.max(head_end);
+        write_all(disk, file, 0, head).map_err(failed(IoOperation::Write))?;
+        let zeros_from = zeros_to.max(head_end);
+        let zeros = write_zeros(disk, file, zeros_from, reserve_end).map_err(failed(IoOperation::Write));
+        let end = match zeros {
+            Err(failure) if failure.is_no_space() => head_end,
+            zeros => zeros.map(|()| reserve_end)?,
+        };
+        if end < zeros_to.max(reserve_end) {
             disk.set_len(file, end).map_err(failed(IoOperation::Truncate))?;
         }
         disk.sync(file).map_err(failed(IoOperation::Sync))

@@ -72,6 +72,24 @@ fn a_failed_create_names_its_stage_and_leaves_nothing() {
     }
 }
 
+/// The zeros are for speed. A nearly full disk, or one smaller than they are, still takes records.
+#[test]
+fn a_segment_is_created_without_zeros_where_they_find_no_space() {
+    for spare in [0, 32] {
+        let (disk, performer) = performer();
+        if spare > 0 {
+            performer.prepare_spare(spare).unwrap();
+        }
+        disk.inject("zeros", Fault::Short(7), 1);
+        disk.inject("zeros", Fault::Error(ENOSPC), 1);
+        performer.perform(&create(64)).unwrap();
+        assert_eq!(disk.read(FILE), head_and_zeros(4), "{spare}");
+        let zeros = Effect::Reserve { segment: SEGMENT, from: 64, to: 100 };
+        performer.perform(&zeros).unwrap();
+        assert_eq!(disk.read(FILE), head_and_zeros(100), "{spare}: what lies between reads as zeros");
+    }
+}
+
 #[test]
 fn a_failed_directory_sync_leaves_the_renamed_segment() {
     let (disk, performer) = performer();
