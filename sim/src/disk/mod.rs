@@ -362,6 +362,9 @@ impl Inner {
             Some(Fault::MisdirectedWrite(by)) => (data.len(), Landing::Shifted(by)),
             _ => (data.len(), Landing::Right),
         };
+        if limit < data.len() {
+            self.state.note_torn();
+        }
         let mut done = 0;
         while done < limit {
             let at = offset + done as u64;

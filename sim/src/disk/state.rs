@@ -22,6 +22,8 @@ pub struct DiskState {
     next_inode: Inode,
     next_stamp: u64,
     capacity: Option<u64>,
+    /// A write came out short once because it was told to.
+    has_torn: bool,
 }
 
 impl DiskState {
@@ -39,6 +41,7 @@ impl DiskState {
             next_inode: 1,
             next_stamp: 0,
             capacity: None,
+            has_torn: false,
         }
     }
 
@@ -70,6 +73,13 @@ impl DiskState {
         let file = self.file_mut(inode);
         file.flip_bit(offset, bit);
         offset < file.len()
+    }
+
+    /// Whether a write came out short for a [`Fault::Short`](super::Fault::Short), so that its bytes reached the
+    /// disk in two versions of one sector.
+    #[must_use]
+    pub const fn has_torn(&self) -> bool {
+        self.has_torn
     }
 
     /// How many unsynced changes there are: the ranks that [`Survivors`] choose from.
@@ -121,12 +131,16 @@ impl DiskState {
                 self.find(inode).into_iter().for_each(|file| file.hash_state(&mut hasher));
             }
         }
-        self.capacity.hash(&mut hasher);
+        (self.capacity, self.has_torn).hash(&mut hasher);
         hasher.finish()
     }
 
     pub(super) fn set_capacity(&mut self, capacity: Option<u64>) {
         self.capacity = capacity;
+    }
+
+    pub(super) fn note_torn(&mut self) {
+        self.has_torn = true;
     }
 
     pub(super) fn is_limited(&self) -> bool {

@@ -49,9 +49,13 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
                     let detail = format!("a refusal changed files: {error}");
                     return Err(Check::RefusalChangesNothing.broken(detail));
                 }
-                // Under the strict policy a person looks at doubtful damage, and then takes the standard one.
+                // A write in two pieces leaves two versions of one sector. If the second is lost, a frame lacks bytes
+                // in the middle of a sector that is not zero from anywhere on: no evidence of a tear, so that
+                // strict refuses. A person then takes standard.
                 RecoveryError::Refused { refusal, .. }
-                    if policy == RecoveryPolicy::Strict && refusal.row() == Some(Row::G) =>
+                    if policy == RecoveryPolicy::Strict
+                        && refusal.row() == Some(Row::G)
+                        && before.has_torn() =>
                 {
                     policy = RecoveryPolicy::Standard;
                 }
