@@ -30,4 +30,6 @@ pub use explorer::{Options, Statistics, explore, shrink};
 pub use oracle::{Oracle, Recovered};
 pub use trace::Trace;
 pub use violation::{Broken, Check, CrashPoint, Loss, Violation};
-pub use workload::{Operation, Script, Settings, SimFraming, Submitted, SwarmFaults, UnknownOperation};
+pub use workload::{
+    Forgery, Operation, Script, Settings, SimFraming, Submitted, SwarmFaults, UnknownOperation,
+};

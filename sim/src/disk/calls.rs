@@ -88,6 +88,9 @@ impl Inner {
         if limit < data.len() {
             self.state.note_torn();
         }
+        if landing != Landing::Right {
+            self.state.note_lie();
+        }
         let mut done = 0;
         while done < limit {
             let at = offset + done as u64;

@@ -116,6 +116,20 @@ impl SimDisk {
         self.inner().state.set_capacity(capacity);
     }
 
+    /// The disk of a machine that starts with this state, and on which the faults are still to come that are planned
+    /// here: what ails a disk outlives the process.
+    #[must_use]
+    pub fn restarted(&self, state: DiskState) -> Self {
+        let disk = Self::from_state(state);
+        disk.inner().faults = self.inner().faults.clone();
+        disk
+    }
+
+    /// Somebody has seen all that the first so many lies have cost: the platter holds what reads show.
+    pub(crate) fn forget_lies(&self, count: u32) {
+        self.inner().state.forget_lies(count);
+    }
+
     /// Plans a fault for the call of this kind that follows `after` others of its kind; from there on for
     /// ever if it `repeats`.
     pub fn plan_fault(&self, call: Call, after: u64, repeats: bool, fault: Fault) {
@@ -127,12 +141,11 @@ impl SimDisk {
         self.inner().faults.clear();
     }
 
-    /// Mends the disk: no more faults, no limit of space. Returns whether that changes anything, or whether a call
-    /// has failed for a planned error before: whether the disk is to blame for a failure.
+    /// Whether the disk is to blame for a failure: a call has failed for a planned error, or there was too little
+    /// space. Forgets that, lifts the limit, and leaves the faults that are still to come.
     pub fn relieve(&self) -> bool {
         let mut inner = self.inner();
-        let blamed = inner.failed || !inner.faults.is_empty() || inner.state.is_limited();
-        inner.faults.clear();
+        let blamed = inner.failed || inner.state.is_limited();
         inner.failed = false;
         inner.state.set_capacity(None);
         blamed
@@ -142,6 +155,11 @@ impl SimDisk {
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.inner().failed
+    }
+
+    /// Whether a call has failed for a planned [`Fault::Error`] since this was last asked.
+    pub fn take_failure(&self) -> bool {
+        std::mem::take(&mut self.inner().failed)
     }
 
     /// Crashes after this many further steps.

@@ -24,6 +24,10 @@ pub struct DiskState {
     capacity: Option<u64>,
     /// A write came out short once because it was told to.
     has_torn: bool,
+    /// How many writes were reported as done that did not reach their place; the cache still hides it.
+    lies: u32,
+    /// How many there were before the last power loss, unless somebody has seen what they cost.
+    exposed_lies: u32,
 }
 
 impl DiskState {
@@ -42,6 +46,8 @@ impl DiskState {
             next_stamp: 0,
             capacity: None,
             has_torn: false,
+            lies: 0,
+            exposed_lies: 0,
         }
     }
 
@@ -63,7 +69,8 @@ impl DiskState {
         };
         let files = self.files.iter().filter(|(inode, _)| listed.contains(inode));
         let files = files.map(|(inode, file)| (*inode, survives(file))).collect();
-        Self { files, directory: Arc::new(directory), ..*self }
+        let exposed_lies = self.exposed_lies + self.lies;
+        Self { files, directory: Arc::new(directory), lies: 0, exposed_lies, ..*self }
     }
 
     /// Flips one bit of a file, in the cache and on the platter, as if it had rotted and been read back.
@@ -80,6 +87,17 @@ impl DiskState {
     #[must_use]
     pub const fn has_torn(&self) -> bool {
         self.has_torn
+    }
+
+    /// Whether a write was lost or misdirected ([`Fault::LostWrite`](super::Fault::LostWrite),
+    /// [`Fault::MisdirectedWrite`](super::Fault::MisdirectedWrite)): what was synced may be gone after a power loss.
+    #[must_use]
+    pub const fn has_lied(&self) -> bool {
+        self.lies + self.exposed_lies > 0
+    }
+
+    pub(crate) const fn exposed_lies(&self) -> u32 {
+        self.exposed_lies
     }
 
     /// How many unsynced changes there are: the ranks that [`Survivors`] choose from.
@@ -131,7 +149,7 @@ impl DiskState {
                 self.find(inode).into_iter().for_each(|file| file.hash_state(&mut hasher));
             }
         }
-        (self.capacity, self.has_torn).hash(&mut hasher);
+        (self.capacity, self.has_torn, self.lies, self.exposed_lies).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -139,8 +157,20 @@ impl DiskState {
         self.capacity = capacity;
     }
 
+    pub(super) fn note_lie(&mut self) {
+        self.lies += 1;
+    }
+
+    pub(super) fn forget_lies(&mut self, count: u32) {
+        self.exposed_lies = self.exposed_lies.saturating_sub(count);
+    }
+
     pub(super) fn note_torn(&mut self) {
         self.has_torn = true;
+    }
+
+    pub(crate) fn lift_limit(&mut self) {
+        self.capacity = None;
     }
 
     pub(super) fn is_limited(&self) -> bool {

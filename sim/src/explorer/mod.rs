@@ -6,6 +6,7 @@
 //! and opened once more; see [`crash`](self::crash). States that nothing can tell apart are looked at once.
 
 mod crash;
+mod damage;
 mod machine;
 mod opening;
 mod reading;
@@ -24,7 +25,7 @@ pub use shrink::shrink;
 use crate::disk::{Detail, SimDisk, Survivors};
 use crate::interpreter::{Interpreter, NeverSyncs};
 use crate::trace::Trace;
-use crate::violation::{Broken, Check, Loss, Violation};
+use crate::violation::{Broken, Check, Loss, Stop, Violation};
 use crate::workload::{Script, Settings, SimFraming};
 
 /// How thoroughly a run is explored.
@@ -36,6 +37,10 @@ pub struct Options {
     pub random_subsets: u64,
     /// Of so many states after a crash one is crashed again inside its recovery; 0 for none.
     pub deeper_every: u64,
+    /// How many crashes there are at most, each inside the recovery from the one before.
+    pub depth_max: usize,
+    /// Of so many recoveries one meets a failing call; 0 for none.
+    pub faults_every: u64,
     /// The canary: syncs of files do nothing. Such a run must fail.
     pub canary: bool,
 }
@@ -44,13 +49,27 @@ impl Options {
     /// A quick look: crashes at landmarks only.
     #[must_use]
     pub const fn smoke() -> Self {
-        Self { detail: Detail::Landmarks, random_subsets: 1, deeper_every: 16, canary: false }
+        Self {
+            detail: Detail::Landmarks,
+            random_subsets: 1,
+            deeper_every: 16,
+            depth_max: 3,
+            faults_every: 4,
+            canary: false,
+        }
     }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { detail: Detail::EveryStep, random_subsets: 3, deeper_every: 16, canary: false }
+        Self {
+            detail: Detail::EveryStep,
+            random_subsets: 3,
+            deeper_every: 16,
+            depth_max: 3,
+            faults_every: 4,
+            canary: false,
+        }
     }
 }
 
@@ -111,8 +130,8 @@ fn explore_as<F: SimFraming, D: Interpreter>(
     let mut run =
         Run::<F, D> { crashes: Crashes::new(settings, options, shared_buffer()), trace, operation: 0 };
     match run.script(script) {
-        Ok(()) => Ok(run.crashes.statistics),
-        Err(broken) => Err(Box::new(Violation {
+        Ok(()) | Err(Stop::Refused) => Ok(run.crashes.statistics),
+        Err(Stop::Broken(broken)) => Err(Box::new(Violation {
             settings: settings.clone(),
             script: script.clone(),
             operation: run.operation,
@@ -131,7 +150,8 @@ struct Run<'a, 't, F: SimFraming, D: Interpreter> {
 }
 
 impl<'a, F: SimFraming, D: Interpreter> Run<'a, '_, F, D> {
-    fn script(&mut self, script: &Script) -> Result<(), Broken> {
+    /// Runs the script to its end, or to where a disk that lied is refused.
+    fn script(&mut self, script: &Script) -> Result<(), Stop> {
         let mut machine = Machine::<F, D>::new(self.crashes.settings, self.crashes.buffer.clone());
         machine.log = Some(Vec::new());
         let detail = self.crashes.options.detail;
@@ -169,13 +189,13 @@ impl<'a, F: SimFraming, D: Interpreter> Run<'a, '_, F, D> {
 }
 
 /// Turns a panic into a broken check.
-fn guarded<T>(work: impl FnOnce() -> Result<T, Broken>) -> Result<T, Broken> {
+fn guarded<T, E: From<Broken>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result,
         Err(payload) => {
             let text = payload.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-            Err(Check::NeverPanics.broken(text.unwrap_or("a panic without a text")))
+            Err(Check::NeverPanics.broken(text.unwrap_or("a panic without a text")).into())
         }
     }
 }

@@ -192,6 +192,20 @@ impl Oracle {
         Ok(())
     }
 
+    /// The same after a disk has lied: what was acknowledged may be gone, but nothing may be there that was not
+    /// submitted.
+    ///
+    /// # Errors
+    /// The check that it breaks.
+    pub fn check_remains(&self, found: Recovered) -> Result<(), Broken> {
+        let (end, next) = (found.end.get(), self.next());
+        if end > next {
+            let detail = format!("recovered up to {end}, submitted only up to {next}");
+            return Err(Check::RecoveredIsSubmittedPrefix.broken(detail));
+        }
+        Ok(())
+    }
+
     /// The machine stopped like this. After a power loss nobody is promised what was only written.
     pub fn lost(&mut self, loss: Loss) {
         if matches!(loss, Loss::Power(_)) {
