@@ -35,6 +35,8 @@ pub enum Check {
     CloseCompletes,
     /// Work that needs no space, or has it, gets done; only a fault of the disk is an excuse.
     WorkCompletes,
+    /// What was durable before the newest commit is proven so by a mark or by a later segment.
+    DurableIsProven,
     /// Damage to what was proven durable is refused; damage to the rest is cut, and said.
     DamageIsNoticed,
     /// The verdict on a file is the one of the table.
@@ -45,7 +47,7 @@ pub enum Check {
 
 impl Check {
     /// Every check.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::AcknowledgedIsRecovered,
         Self::RecoveredIsSubmittedPrefix,
         Self::NothingUndead,
@@ -59,6 +61,7 @@ impl Check {
         Self::EffectsAreBounded,
         Self::CloseCompletes,
         Self::WorkCompletes,
+        Self::DurableIsProven,
         Self::DamageIsNoticed,
         Self::VerdictIsTheTables,
         Self::NeverPanics,
@@ -81,6 +84,7 @@ impl Check {
             Self::EffectsAreBounded => "effects_are_bounded",
             Self::CloseCompletes => "close_completes",
             Self::WorkCompletes => "work_completes",
+            Self::DurableIsProven => "durable_is_proven",
             Self::DamageIsNoticed => "damage_is_noticed",
             Self::VerdictIsTheTables => "verdict_is_the_tables",
             Self::NeverPanics => "never_panics",

@@ -173,7 +173,7 @@ impl DiskState {
         self.capacity = None;
     }
 
-    pub(super) fn is_limited(&self) -> bool {
+    pub(crate) fn is_limited(&self) -> bool {
         self.capacity.is_some()
     }
 

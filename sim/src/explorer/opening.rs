@@ -94,12 +94,16 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
         check_agreement(journal, report, scanned.map(|(_, report)| report))?;
         match lied {
             true => self.world.oracle.check_remains(found)?,
-            false => self.world.oracle.check_recovered(loss, found)?,
+            false => {
+                scanned.map_or(Ok(()), |(_, scan)| self.world.oracle.check_proven(scan.proven_end))?;
+                self.world.oracle.check_recovered(loss, found)?;
+            }
         }
         if let Some((view, _)) = scanned {
             read_all(self, &self.performer(), view, found)?;
         }
-        self.world.oracle.settle(found);
+        let was_space = !self.disk.state().is_limited();
+        self.world.oracle.settle(found, was_space);
         Ok(())
     }
 

@@ -100,7 +100,8 @@ impl<'a, F: SimFraming, D: Interpreter> Running<'a, F, D> {
         }
         let closed = self.stopped == Some(Stopped::Closed);
         if closed {
-            self.machine.world.oracle.closed()?;
+            let was_space = !self.machine.disk.state().is_limited();
+            self.machine.world.oracle.closed(was_space)?;
         }
         Ok((self.machine, closed))
     }

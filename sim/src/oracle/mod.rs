@@ -28,6 +28,8 @@ pub struct Oracle {
     written_end: u64,
     /// Readers that asked for durable records were given everything before this.
     shown_end: u64,
+    /// Everything before this must be proven by a mark or by a later segment.
+    proven_min: u64,
     /// The lowest logical start that may be found.
     first_min: u64,
     /// The highest logical start that was asked for.
@@ -63,6 +65,7 @@ impl Oracle {
             durable_end: base,
             written_end: base,
             shown_end: base,
+            proven_min: base,
             first_min: base,
             first_max: base,
             has_marks,
@@ -88,18 +91,24 @@ impl Oracle {
     /// [`Check::WatermarkCoversCommit`].
     pub fn durable(&mut self, end: Seq, commit: CommitId) -> Result<(), Broken> {
         self.check_watermark("durable", end, commit, self.durable_end)?;
+        if self.has_marks && end.get() > self.durable_end {
+            // The write that this sync covers began with a mark of what was durable then.
+            self.proven_min = self.durable_end;
+        }
         self.durable_end = end.get();
         self.written_end = self.written_end.max(end.get());
         Ok(())
     }
 
-    /// A close was announced complete.
+    /// A close was announced complete. It leaves a mark that states the end and the logical start, unless there
+    /// `was_space` for none.
     ///
     /// # Errors
     /// [`Check::CloseCompletes`] if something is not durable.
-    pub fn closed(&self) -> Result<(), Broken> {
+    pub fn closed(&mut self, was_space: bool) -> Result<(), Broken> {
         let (durable, next) = (self.durable_end, self.next());
         if durable == next {
+            self.stated(was_space);
             return Ok(());
         }
         Err(Check::CloseCompletes.broken(format!("closed with durable {durable}, next {next}")))
@@ -213,8 +222,22 @@ impl Oracle {
         }
     }
 
-    /// An opening has ended: what it found is durable now, and the rest is lost for good.
-    pub fn settle(&mut self, found: Recovered) {
+    /// What is proven durable before anything is repaired.
+    ///
+    /// # Errors
+    /// [`Check::DurableIsProven`].
+    pub fn check_proven(&self, proven_end: Seq) -> Result<(), Broken> {
+        if proven_end.get() >= self.proven_min {
+            return Ok(());
+        }
+        let min = self.proven_min;
+        Err(Check::DurableIsProven
+            .broken(format!("records up to {min} must be proven, those up to {proven_end} are")))
+    }
+
+    /// An opening has ended: what it found is durable now and stated by a mark, unless there `was_space` for
+    /// none; the rest is lost for good.
+    pub fn settle(&mut self, found: Recovered, was_space: bool) {
         self.bury(found.end.get());
         self.durable_end = found.end.get();
         self.written_end = found.end.get();
@@ -223,6 +246,8 @@ impl Oracle {
         if self.has_marks {
             self.first_min = found.first.get();
         }
+        self.proven_min = self.proven_min.min(found.end.get());
+        self.stated(was_space);
         for accepted in &mut self.line {
             accepted.commit = CommitId::default();
         }
@@ -275,12 +300,20 @@ impl Oracle {
             Loss::Kill => self.written_end,
             Loss::Power(_) => self.durable_end,
         };
-        (loss == Loss::Kill, acknowledged.max(self.shown_end), self.first_min, self.first_max)
-            .hash(&mut hasher);
+        (loss == Loss::Kill, acknowledged.max(self.shown_end), self.proven_min).hash(&mut hasher);
+        (self.first_min, self.first_max).hash(&mut hasher);
         // The end of both lists identifies them within a run: ids are never given out twice.
         self.line.iter().for_each(|accepted| accepted.record.id.hash(&mut hasher));
         self.dead.len().hash(&mut hasher);
         hasher.finish()
+    }
+
+    /// A mark states the end and the logical start.
+    fn stated(&mut self, was_space: bool) {
+        if self.has_marks && was_space {
+            self.proven_min = self.durable_end;
+            self.first_min = self.first_max;
+        }
     }
 
     fn check_watermark(&self, what: &str, end: Seq, commit: CommitId, before: u64) -> Result<(), Broken> {

@@ -78,7 +78,7 @@ fn what_was_told_void_or_lost_in_a_crash_never_returns() {
     oracle.void(Seq::new(14), CommitId::new(5)).unwrap();
     assert_eq!(read(&oracle, 14, 4), Some(Check::NothingUndead));
     assert_eq!(check(oracle.check_recovered(POWER, found(10, 15))), Some(Check::NothingUndead));
-    oracle.settle(found(10, 13));
+    oracle.settle(found(10, 13), true);
     assert_eq!(read(&oracle, 13, 3), Some(Check::NothingUndead));
     assert_eq!(oracle.next(), 13);
     assert_eq!(check(oracle.check_recovered(POWER, found(10, 12))), Some(Check::AcknowledgedIsRecovered));
@@ -111,7 +111,7 @@ fn the_logical_start_only_grows() {
     assert_eq!(check(oracle.check_recovered(POWER, found(13, 13))), restart, "never asked for");
     oracle.removed_before(Seq::new(11));
     assert_eq!(check(oracle.check_recovered(POWER, found(10, 13))), restart, "those files are gone");
-    oracle.settle(found(12, 14));
+    oracle.settle(found(12, 14), true);
     assert_eq!(check(oracle.check_recovered(POWER, found(11, 14))), restart, "stated by the last open");
 }
 
@@ -121,4 +121,18 @@ fn numbers_are_given_out_in_order() {
     let again = oracle().accepted(Seq::new(14), CommitId::new(6), Rc::clone(&record));
     assert_eq!(check(again), Some(Check::NumbersNeverRestart));
     assert_eq!(check(oracle().accepted(Seq::new(15), CommitId::new(6), record)), None);
+}
+
+#[test]
+fn what_was_durable_before_the_newest_commit_must_be_proven() {
+    let proven = |oracle: &Oracle, end| check(oracle.check_proven(Seq::new(end)));
+    let mut oracle = oracle();
+    assert_eq!(proven(&oracle, 10), None, "nothing was durable before the first sync");
+    oracle.durable(Seq::new(15), CommitId::new(5)).unwrap();
+    assert_eq!(proven(&oracle, 12), Some(Check::DurableIsProven));
+    assert_eq!(proven(&oracle, 13), None);
+    oracle.closed(false).unwrap();
+    assert_eq!(proven(&oracle, 13), None, "there was no space for the mark");
+    oracle.closed(true).unwrap();
+    assert_eq!(proven(&oracle, 14), Some(Check::DurableIsProven));
 }
