@@ -2,7 +2,8 @@
 
 use strandline_core::{FramingKind, RecoveryPolicy, SyncPolicy};
 use strandline_sim::{
-    Check, Options, Script, Settings, Statistics, SwarmFaults, Trace, Violation, explore, shrink,
+    Check, Options, Script, Settings, Statistics, SwarmFaults, Trace, Violation, exhaust, explore, shrink,
+    small_scopes,
 };
 
 /// Small segments of one framing, version and policy.
@@ -59,6 +60,23 @@ fn every_byte_of_a_rotation_holds_for_each_framing_version_and_policy() {
                 assert!(statistics.states > 500, "{framing:?} {version} {sync:?}: {statistics}");
             }
         }
+    }
+}
+
+#[test]
+fn every_short_sequence_of_operations_holds() {
+    let scopes = small_scopes();
+    let chosen = scopes.iter().filter(|scope| scope.version == 2 && scope.sync == SyncPolicy::Always);
+    let mut told = 0;
+    for scope in chosen {
+        let statistics = exhaust(scope, 3, &mut |_, all| told = all);
+        let statistics = statistics.unwrap_or_else(|violation| panic!("{violation}"));
+        assert!(statistics.states > 20_000, "{statistics}");
+    }
+    assert_eq!(told, 400, "1 + 7 + 7 * 7 + 7 * 7 * 7 sequences");
+    for scope in &scopes {
+        let statistics = exhaust(scope, 2, &mut |_, _| {}).unwrap_or_else(|violation| panic!("{violation}"));
+        assert!(statistics.states > 500, "{statistics}");
     }
 }
 

@@ -92,6 +92,12 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
         }
     }
 
+    /// Starts to record what a crash at each step from here on would leave.
+    pub(crate) fn start_recording(&mut self, detail: Detail) {
+        self.recording = Some(detail);
+        self.disk.record(detail);
+    }
+
     /// Starts or stops to record what a crash at each step would leave.
     pub(crate) fn recording(mut self, detail: Option<Detail>) -> Self {
         self.recording = detail;

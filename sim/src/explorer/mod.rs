@@ -7,6 +7,7 @@
 
 mod crash;
 mod damage;
+mod exhaustive;
 mod machine;
 mod opening;
 mod reading;
@@ -19,6 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use strandline_core::{FramingKind, Pcpj, Pryj};
 
 use crash::Crashes;
+pub use exhaustive::{exhaust, small_scopes};
 use machine::{Machine, shared_buffer};
 pub use shrink::shrink;
 
@@ -127,12 +129,23 @@ fn explore_as<F: SimFraming, D: Interpreter>(
     options: Options,
     trace: &mut Trace,
 ) -> Result<Statistics, Box<Violation>> {
-    let mut run =
-        Run::<F, D> { crashes: Crashes::new(settings, options, shared_buffer()), trace, operation: 0 };
+    let mut crashes = Crashes::<F, D>::new(settings, options, shared_buffer());
+    run_script(&mut crashes, script, 0, trace)?;
+    Ok(crashes.statistics)
+}
+
+/// Runs a script, and crashes it everywhere from the operation `from` on.
+fn run_script<F: SimFraming, D: Interpreter>(
+    crashes: &mut Crashes<'_, F, D>,
+    script: &Script,
+    from: usize,
+    trace: &mut Trace,
+) -> Result<(), Box<Violation>> {
+    let mut run = Run { crashes, trace, from, operation: 0 };
     match run.script(script) {
-        Ok(()) | Err(Stop::Refused) => Ok(run.crashes.statistics),
+        Ok(()) | Err(Stop::Refused) => Ok(()),
         Err(Stop::Broken(broken)) => Err(Box::new(Violation {
-            settings: settings.clone(),
+            settings: run.crashes.settings.clone(),
             script: script.clone(),
             operation: run.operation,
             crashes: run.crashes.path.clone(),
@@ -142,9 +155,11 @@ fn explore_as<F: SimFraming, D: Interpreter>(
 }
 
 /// One script on its way.
-struct Run<'a, 't, F: SimFraming, D: Interpreter> {
-    crashes: Crashes<'a, F, D>,
-    trace: &'t mut Trace,
+struct Run<'a, 'r, F: SimFraming, D: Interpreter> {
+    crashes: &'r mut Crashes<'a, F, D>,
+    trace: &'r mut Trace,
+    /// The first operation that is crashed.
+    from: usize,
     /// The operation in hand.
     operation: usize,
 }
@@ -155,11 +170,14 @@ impl<'a, F: SimFraming, D: Interpreter> Run<'a, '_, F, D> {
         let mut machine = Machine::<F, D>::new(self.crashes.settings, self.crashes.buffer.clone());
         machine.log = Some(Vec::new());
         let detail = self.crashes.options.detail;
-        let opened = guarded(|| machine.recording(Some(detail)).open(Loss::Kill));
+        let opened = guarded(|| machine.recording((self.from == 0).then_some(detail)).open(Loss::Kill));
         let (mut running, _) = opened?;
         self.visit(&mut running.machine)?;
         for (index, operation) in script.operations.iter().enumerate() {
             self.operation = index;
+            if index > 0 && index == self.from {
+                running.machine.start_recording(detail);
+            }
             self.trace.line(&format!("operation {index} {operation}"));
             running = guarded(|| running.execute(operation))?;
             self.visit(&mut running.machine)?;

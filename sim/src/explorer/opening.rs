@@ -95,8 +95,8 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
         match lied {
             true => self.world.oracle.check_remains(found)?,
             false => {
-                scanned.map_or(Ok(()), |(_, scan)| self.world.oracle.check_proven(scan.proven_end))?;
                 self.world.oracle.check_recovered(loss, found)?;
+                scanned.map_or(Ok(()), |(_, scan)| self.world.oracle.check_proven(scan.proven_end))?;
             }
         }
         if let Some((view, _)) = scanned {

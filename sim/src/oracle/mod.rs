@@ -302,9 +302,9 @@ impl Oracle {
         };
         (loss == Loss::Kill, acknowledged.max(self.shown_end), self.proven_min).hash(&mut hasher);
         (self.first_min, self.first_max).hash(&mut hasher);
-        // The end of both lists identifies them within a run: ids are never given out twice.
+        // Ids are never given out twice, so that they stand for the records.
         self.line.iter().for_each(|accepted| accepted.record.id.hash(&mut hasher));
-        self.dead.len().hash(&mut hasher);
+        self.dead.iter().for_each(|(_, dead)| dead.id.hash(&mut hasher));
         hasher.finish()
     }
 
