@@ -18,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod command;
 pub mod disk;
 mod explorer;
 mod interpreter;
@@ -26,8 +27,10 @@ mod trace;
 mod violation;
 mod workload;
 
-pub use explorer::{Options, Statistics, explore, shrink};
+pub use explorer::{Options, Statistics, exhaust, explore, shrink, small_scopes};
 pub use oracle::{Oracle, Recovered};
 pub use trace::Trace;
 pub use violation::{Broken, Check, CrashPoint, Loss, Violation};
-pub use workload::{Operation, Script, Settings, SimFraming, Submitted, SwarmFaults, UnknownOperation};
+pub use workload::{
+    Forgery, Operation, Script, Settings, SimFraming, Submitted, SwarmFaults, UnknownOperation,
+};

@@ -35,13 +35,19 @@ pub enum Check {
     CloseCompletes,
     /// Work that needs no space, or has it, gets done; only a fault of the disk is an excuse.
     WorkCompletes,
+    /// What was durable before the newest commit is proven so by a mark or by a later segment.
+    DurableIsProven,
+    /// Damage to what was proven durable is refused; damage to the rest is cut, and said.
+    DamageIsNoticed,
+    /// The verdict on a file is the one of the table.
+    VerdictIsTheTables,
     /// Nothing panics.
     NeverPanics,
 }
 
 impl Check {
     /// Every check.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::AcknowledgedIsRecovered,
         Self::RecoveredIsSubmittedPrefix,
         Self::NothingUndead,
@@ -55,6 +61,9 @@ impl Check {
         Self::EffectsAreBounded,
         Self::CloseCompletes,
         Self::WorkCompletes,
+        Self::DurableIsProven,
+        Self::DamageIsNoticed,
+        Self::VerdictIsTheTables,
         Self::NeverPanics,
     ];
 
@@ -75,6 +84,9 @@ impl Check {
             Self::EffectsAreBounded => "effects_are_bounded",
             Self::CloseCompletes => "close_completes",
             Self::WorkCompletes => "work_completes",
+            Self::DurableIsProven => "durable_is_proven",
+            Self::DamageIsNoticed => "damage_is_noticed",
+            Self::VerdictIsTheTables => "verdict_is_the_tables",
             Self::NeverPanics => "never_panics",
         }
     }
@@ -99,6 +111,17 @@ pub struct Broken {
     pub check: Check,
     /// What was found, and what was expected.
     pub detail: String,
+}
+
+/// Why a machine goes no further.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Stop {
+    /// A check does not hold.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+    /// The journal refused what a disk that lied left of it, which is as it should be.
+    #[error("the journal refused what a disk that lied left of it")]
+    Refused,
 }
 
 /// How the machine stopped.

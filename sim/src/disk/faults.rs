@@ -84,11 +84,6 @@ impl Faults {
         self.plan.clear();
     }
 
-    /// Whether nothing is still to come.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.plan.is_empty()
-    }
-
     /// The fault of a call of this kind that happens now.
     pub(crate) fn next(&mut self, call: Call) -> Option<Fault> {
         let mut due = None;

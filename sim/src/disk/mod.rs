@@ -27,6 +27,7 @@
 //!
 //! Nothing here is random: the same calls give the same states.
 
+mod calls;
 mod directory;
 mod faults;
 mod file;
@@ -40,9 +41,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use strandline::{Access, Disk, Entry};
 
+use calls::{Inner, Recorder, writable};
 use directory::Inode;
-use faults::{EBADF, EIO, ENOSPC, Faults};
-use file::Landing;
+use faults::Faults;
 
 pub use faults::{Call, Fault};
 pub use state::DiskState;
@@ -85,39 +86,6 @@ pub enum Detail {
 #[error("the simulated machine has crashed; open its disk state in a new disk")]
 pub struct Crashed;
 
-#[derive(Debug)]
-struct Inner {
-    state: DiskState,
-    faults: Faults,
-    steps: u64,
-    crash_at: Option<u64>,
-    crashed: bool,
-    /// Whether a planned error has struck.
-    failed: bool,
-    recorder: Option<Recorder>,
-}
-
-/// Keeps a snapshot before every step that could make a difference.
-#[derive(Debug, Default)]
-struct Recorder {
-    detail: Detail,
-    snapshots: Vec<Snapshot>,
-    /// Whether the newest snapshot shows the disk as it still is.
-    is_current: bool,
-}
-
-/// The part of a write that lies within one sector.
-struct Piece<'a> {
-    inode: Inode,
-    at: u64,
-    bytes: &'a [u8],
-    landing: Landing,
-    /// How many bytes of the write came before.
-    done: usize,
-    /// How many bytes the write has.
-    of: usize,
-}
-
 impl SimDisk {
     /// An empty disk with sectors of this many bytes.
     ///
@@ -148,6 +116,20 @@ impl SimDisk {
         self.inner().state.set_capacity(capacity);
     }
 
+    /// The disk of a machine that starts with this state, and on which the faults are still to come that are planned
+    /// here: what ails a disk outlives the process.
+    #[must_use]
+    pub fn restarted(&self, state: DiskState) -> Self {
+        let disk = Self::from_state(state);
+        disk.inner().faults = self.inner().faults.clone();
+        disk
+    }
+
+    /// Somebody has seen all that the first so many lies have cost: the platter holds what reads show.
+    pub(crate) fn forget_lies(&self, count: u32) {
+        self.inner().state.forget_lies(count);
+    }
+
     /// Plans a fault for the call of this kind that follows `after` others of its kind; from there on for
     /// ever if it `repeats`.
     pub fn plan_fault(&self, call: Call, after: u64, repeats: bool, fault: Fault) {
@@ -159,12 +141,11 @@ impl SimDisk {
         self.inner().faults.clear();
     }
 
-    /// Mends the disk: no more faults, no limit of space. Returns whether that changes anything, or whether a call
-    /// has failed for a planned error before: whether the disk is to blame for a failure.
+    /// Whether the disk is to blame for a failure: a call has failed for a planned error, or there was too little
+    /// space. Forgets that, lifts the limit, and leaves the faults that are still to come.
     pub fn relieve(&self) -> bool {
         let mut inner = self.inner();
-        let blamed = inner.failed || !inner.faults.is_empty() || inner.state.is_limited();
-        inner.faults.clear();
+        let blamed = inner.failed || inner.state.is_limited();
         inner.failed = false;
         inner.state.set_capacity(None);
         blamed
@@ -174,6 +155,11 @@ impl SimDisk {
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.inner().failed
+    }
+
+    /// Whether a call has failed for a planned [`Fault::Error`] since this was last asked.
+    pub fn take_failure(&self) -> bool {
+        std::mem::take(&mut self.inner().failed)
     }
 
     /// Crashes after this many further steps.
@@ -316,128 +302,4 @@ impl Disk for SimDisk {
         }
         Ok(())
     }
-}
-
-impl Inner {
-    /// Takes the step of a call, unless it is refused; gives the fault that shapes it, if any.
-    fn call(&mut self, call: Call) -> io::Result<Option<Fault>> {
-        self.snapshot(0, 0);
-        if self.take_steps(1) == 0 {
-            return Err(io::Error::other(Crashed));
-        }
-        let fault = self.next_fault(call);
-        match fault.and_then(Fault::refusal) {
-            Some(error) => Err(error),
-            None => Ok(fault),
-        }
-    }
-
-    /// The same for the two syncs, whose failure has an effect: the error, and what becomes durable.
-    fn sync_call(&mut self, call: Call) -> io::Result<Option<(io::Error, Survivors)>> {
-        self.snapshot(0, 0);
-        if self.take_steps(1) == 0 {
-            return Err(io::Error::other(Crashed));
-        }
-        match self.next_fault(call) {
-            Some(Fault::Error(survivors)) => Ok(Some((io::Error::from_raw_os_error(EIO), survivors))),
-            Some(Fault::NoSpace) => Ok(Some((io::Error::from_raw_os_error(ENOSPC), Survivors::None))),
-            Some(fault) => fault.refusal().map_or(Ok(None), Err),
-            None => Ok(None),
-        }
-    }
-
-    /// A write: its bytes are its steps (an empty one is one step).
-    fn write(&mut self, file: &SimFile, offset: u64, data: &[u8]) -> io::Result<usize> {
-        if data.is_empty() || self.crashed {
-            return self.call(Call::Write).map(|_| 0);
-        }
-        writable(file)?;
-        let fault = self.next_fault(Call::Write);
-        if let Some(error) = fault.and_then(Fault::refusal) {
-            return if self.take_steps(1) == 0 { Err(io::Error::other(Crashed)) } else { Err(error) };
-        }
-        let (limit, landing) = match fault {
-            Some(Fault::Short(len)) => (len.clamp(1, data.len()), Landing::Right),
-            Some(Fault::LostWrite) => (data.len(), Landing::Lost),
-            Some(Fault::MisdirectedWrite(by)) => (data.len(), Landing::Shifted(by)),
-            _ => (data.len(), Landing::Right),
-        };
-        let mut done = 0;
-        while done < limit {
-            let at = offset + done as u64;
-            if !self.state.has_space(file.inode, at) {
-                let full = || io::Error::from_raw_os_error(ENOSPC);
-                return if done == 0 { Err(full()) } else { Ok(done) };
-            }
-            let len = self.state.sector_rest(at).min(limit - done);
-            let bytes = data.get(done..done + len).unwrap_or_default();
-            self.write_piece(&Piece { inode: file.inode, at, bytes, landing, done, of: limit })?;
-            done += len;
-        }
-        Ok(done)
-    }
-
-    fn write_piece(&mut self, piece: &Piece<'_>) -> io::Result<()> {
-        let Piece { inode, at, bytes, landing, done, of } = *piece;
-        self.snapshot(done, of);
-        if let Some(recorder) = &mut self.recorder {
-            for len in (1..bytes.len()).filter(|len| recorder.detail.shows(done + len, of)) {
-                let mut state = self.state.clone();
-                state.write_piece(inode, at, bytes.get(..len).unwrap_or_default(), landing);
-                recorder.snapshots.push(Snapshot { step: self.steps + len as u64, state });
-            }
-        }
-        let allowed = self.take_steps(bytes.len());
-        self.change().write_piece(inode, at, bytes.get(..allowed).unwrap_or_default(), landing);
-        if allowed < bytes.len() { Err(io::Error::other(Crashed)) } else { Ok(()) }
-    }
-
-    fn next_fault(&mut self, call: Call) -> Option<Fault> {
-        let fault = self.faults.next(call);
-        self.failed |= matches!(fault, Some(Fault::Error(_)));
-        fault
-    }
-
-    /// Takes up to `wanted` steps; fewer, and the crash, where the crash point comes first.
-    fn take_steps(&mut self, wanted: usize) -> usize {
-        let left = match (self.crashed, self.crash_at) {
-            (true, _) => 0,
-            (false, None) => u64::MAX,
-            (false, Some(crash_at)) => crash_at.saturating_sub(self.steps),
-        };
-        let taken = usize::try_from(left).map_or(wanted, |left| left.min(wanted));
-        self.steps += taken as u64;
-        self.crashed |= taken < wanted;
-        taken
-    }
-
-    /// Keeps a snapshot of the disk as it is, with so many bytes of a write done; 0 before every call.
-    fn snapshot(&mut self, done: usize, of: usize) {
-        if let Some(recorder) = &mut self.recorder
-            && !recorder.is_current
-            && recorder.detail.shows(done, of)
-        {
-            recorder.is_current = true;
-            recorder.snapshots.push(Snapshot { step: self.steps, state: self.state.clone() });
-        }
-    }
-
-    /// The state, to be changed.
-    fn change(&mut self) -> &mut DiskState {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.is_current = false;
-        }
-        &mut self.state
-    }
-}
-
-impl Detail {
-    /// Whether a snapshot is kept with so many bytes of a write done.
-    fn shows(self, done: usize, of: usize) -> bool {
-        self == Self::EveryStep || done <= 1 || done == of / 2 || done + 1 == of
-    }
-}
-
-fn writable(file: &SimFile) -> io::Result<()> {
-    if file.writable { Ok(()) } else { Err(io::Error::from_raw_os_error(EBADF)) }
 }

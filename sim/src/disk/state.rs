@@ -22,6 +22,12 @@ pub struct DiskState {
     next_inode: Inode,
     next_stamp: u64,
     capacity: Option<u64>,
+    /// A write came out short once because it was told to.
+    has_torn: bool,
+    /// How many writes were reported as done that did not reach their place; the cache still hides it.
+    lies: u32,
+    /// How many there were before the last power loss, unless somebody has seen what they cost.
+    exposed_lies: u32,
 }
 
 impl DiskState {
@@ -39,6 +45,9 @@ impl DiskState {
             next_inode: 1,
             next_stamp: 0,
             capacity: None,
+            has_torn: false,
+            lies: 0,
+            exposed_lies: 0,
         }
     }
 
@@ -60,7 +69,8 @@ impl DiskState {
         };
         let files = self.files.iter().filter(|(inode, _)| listed.contains(inode));
         let files = files.map(|(inode, file)| (*inode, survives(file))).collect();
-        Self { files, directory: Arc::new(directory), ..*self }
+        let exposed_lies = self.exposed_lies + self.lies;
+        Self { files, directory: Arc::new(directory), lies: 0, exposed_lies, ..*self }
     }
 
     /// Flips one bit of a file, in the cache and on the platter, as if it had rotted and been read back.
@@ -70,6 +80,24 @@ impl DiskState {
         let file = self.file_mut(inode);
         file.flip_bit(offset, bit);
         offset < file.len()
+    }
+
+    /// Whether a write came out short for a [`Fault::Short`](super::Fault::Short), so that its bytes reached the
+    /// disk in two versions of one sector.
+    #[must_use]
+    pub const fn has_torn(&self) -> bool {
+        self.has_torn
+    }
+
+    /// Whether a write was lost or misdirected ([`Fault::LostWrite`](super::Fault::LostWrite),
+    /// [`Fault::MisdirectedWrite`](super::Fault::MisdirectedWrite)): what was synced may be gone after a power loss.
+    #[must_use]
+    pub const fn has_lied(&self) -> bool {
+        self.lies + self.exposed_lies > 0
+    }
+
+    pub(crate) const fn exposed_lies(&self) -> u32 {
+        self.exposed_lies
     }
 
     /// How many unsynced changes there are: the ranks that [`Survivors`] choose from.
@@ -121,7 +149,7 @@ impl DiskState {
                 self.find(inode).into_iter().for_each(|file| file.hash_state(&mut hasher));
             }
         }
-        self.capacity.hash(&mut hasher);
+        (self.capacity, self.has_torn, self.lies, self.exposed_lies).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -129,7 +157,23 @@ impl DiskState {
         self.capacity = capacity;
     }
 
-    pub(super) fn is_limited(&self) -> bool {
+    pub(super) fn note_lie(&mut self) {
+        self.lies += 1;
+    }
+
+    pub(super) fn forget_lies(&mut self, count: u32) {
+        self.exposed_lies = self.exposed_lies.saturating_sub(count);
+    }
+
+    pub(super) fn note_torn(&mut self) {
+        self.has_torn = true;
+    }
+
+    pub(crate) fn lift_limit(&mut self) {
+        self.capacity = None;
+    }
+
+    pub(crate) fn is_limited(&self) -> bool {
         self.capacity.is_some()
     }
 

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 
 use strandline::{Access, Disk};
 
+use super::faults::{EBADF, EIO, ENOSPC};
 use super::*;
 
 const SECTOR: usize = 4;

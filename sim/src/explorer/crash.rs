@@ -6,9 +6,9 @@ use std::marker::PhantomData;
 use super::machine::{Machine, Moment, SharedBuffer, World};
 use super::opening::is_clean;
 use super::{Options, Statistics, guarded};
-use crate::disk::{Detail, DiskState, Snapshot, Survivors};
+use crate::disk::{Call, Detail, DiskState, Fault, SimDisk, Snapshot, Survivors};
 use crate::interpreter::Interpreter;
-use crate::violation::{Broken, Check, CrashPoint, Loss};
+use crate::violation::{Broken, Check, CrashPoint, Loss, Stop};
 use crate::workload::{Operation, Settings, SimFraming};
 
 /// Payload sizes appended after a recovery: one that lies within a sector, and one that does not.
@@ -16,6 +16,20 @@ const SIZES_AFTER: [u32; 2] = [9, 70];
 
 /// Time that passes then, long enough for an idle mark, in milliseconds.
 const IDLE_MS: u32 = 200;
+
+/// The calls that fail inside a recovery, those that matter most more often.
+const FAULTY_CALLS: [Call; 10] = [
+    Call::Sync,
+    Call::Write,
+    Call::Sync,
+    Call::SyncDirectory,
+    Call::SetLen,
+    Call::Sync,
+    Call::Read,
+    Call::Create,
+    Call::Rename,
+    Call::Remove,
+];
 
 /// Crashes of one run, and what they led to.
 pub(crate) struct Crashes<'a, F, D> {
@@ -92,29 +106,38 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
         }
         self.statistics.states += 1;
         self.path.push(CrashPoint { step: snapshot.step, loss });
-        guarded(|| self.check(world, state, loss))?;
+        match guarded(|| self.check(world, state, loss)) {
+            Ok(()) | Err(Stop::Refused) => {}
+            Err(Stop::Broken(broken)) => return Err(broken),
+        }
         self.path.pop();
         Ok(())
     }
 
-    fn check(&mut self, world: &World, state: DiskState, loss: Loss) -> Result<(), Broken> {
-        let deeper = self.path.len() == 1
-            && self.options.deeper_every > 0
-            && self.statistics.states.is_multiple_of(self.options.deeper_every);
+    fn check(&mut self, world: &World, state: DiskState, loss: Loss) -> Result<(), Stop> {
+        let number = self.statistics.states;
+        let deeper = self.path.len() < self.options.depth_max && is_turn(number, self.options.deeper_every);
         let mut machine = self.machine(world.clone(), state).recording(deeper.then_some(Detail::Landmarks));
         machine.world.oracle.lost(loss);
+        if is_turn(number + 1, self.options.faults_every) {
+            plan_fault(&machine.disk, number / self.options.faults_every);
+        }
         let (mut running, _) = machine.open(loss)?;
+        running.machine.disk.clear_faults();
+        let faulted = running.machine.disk.take_failure();
         let moments = std::mem::take(&mut running.machine.moments);
         self.visit_deeper(&moments)?;
         let machine = running.abandon().recording(None);
         self.check_second_loss(&machine)?;
+        // What is removed as best it can be, and was not, goes with the next opening.
+        let machine = if faulted { machine.lose(Loss::Kill).open(Loss::Kill)?.0.abandon() } else { machine };
         let machine = self.check_second_open(machine)?;
         self.statistics.openings += machine.world.openings - world.openings;
         Ok(())
     }
 
     /// What an opening promised must not hang on the cache.
-    fn check_second_loss(&mut self, machine: &Machine<'a, F, D>) -> Result<(), Broken> {
+    fn check_second_loss(&mut self, machine: &Machine<'a, F, D>) -> Result<(), Stop> {
         let state = machine.disk.state();
         if state.is_durable() {
             return Ok(());
@@ -127,14 +150,14 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
     }
 
     /// Opens again, which must find nothing to do; writes, closes and opens once more.
-    fn check_second_open(&mut self, machine: Machine<'a, F, D>) -> Result<Machine<'a, F, D>, Broken> {
+    fn check_second_open(&mut self, machine: Machine<'a, F, D>) -> Result<Machine<'a, F, D>, Stop> {
         let before = machine.disk.state();
         let (mut running, report) = machine.lose(Loss::Kill).open(Loss::Kill)?;
         let after = running.machine.disk.state();
         if !is_clean(&report) || !same_frames(&before, &after) {
             let (was, is) = (lengths(&before), lengths(&after));
             let detail = format!("{:?}, {:?}, files were {was} and are {is}", report.verdict, report.repair);
-            return Err(Check::SecondOpenIsClean.broken(detail));
+            return Err(Check::SecondOpenIsClean.broken(detail).into());
         }
         // Whether there is space is the script's matter; from here on there is.
         running.machine.disk.set_capacity(None);
@@ -144,13 +167,14 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
         }
         let (machine, closed) = running.close()?;
         if !closed {
-            return Err(Check::CloseCompletes.broken("poisoned on a disk without faults"));
+            return Err(Check::CloseCompletes.broken("poisoned on a disk without faults").into());
         }
+        let lied = machine.disk.state().has_lied();
         let loss = Loss::Power(Survivors::None);
         let (running, report) = machine.lose(loss).open(loss)?;
-        if !is_clean(&report) {
+        if !is_clean(&report) && !lied {
             let detail = format!("after a clean close: {:?}, {:?}", report.verdict, report.repair);
-            return Err(Check::SecondOpenIsClean.broken(detail));
+            return Err(Check::SecondOpenIsClean.broken(detail).into());
         }
         Ok(running.abandon())
     }
@@ -158,6 +182,25 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
     fn machine(&self, world: World, state: DiskState) -> Machine<'a, F, D> {
         Machine::start(self.settings, state, world, self.buffer.clone())
     }
+}
+
+/// Whether it is the turn of the state of this number, where every so many have one; 0 stands for none.
+const fn is_turn(number: u64, every: u64) -> bool {
+    every > 0 && number.is_multiple_of(every)
+}
+
+/// Plans a fault of the next recovery: which call fails, after how many of its kind, and what a failed sync
+/// leaves, all drawn from this number.
+fn plan_fault(disk: &SimDisk, number: u64) {
+    let count = FAULTY_CALLS.len() as u64;
+    let call = usize::try_from(number % count).ok().and_then(|at| FAULTY_CALLS.get(at));
+    let survivors = match number / count % 3 {
+        0 => Survivors::None,
+        1 => Survivors::All,
+        _ => Survivors::Random(number),
+    };
+    let after = number / (3 * count) % 4;
+    call.into_iter().for_each(|call| disk.plan_fault(*call, after, false, Fault::Error(survivors)));
 }
 
 /// Whether both hold the same files with the same bytes. Reserved zeros do not count: an opening gives them

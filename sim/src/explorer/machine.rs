@@ -92,6 +92,12 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
         }
     }
 
+    /// Starts to record what a crash at each step from here on would leave.
+    pub(crate) fn start_recording(&mut self, detail: Detail) {
+        self.recording = Some(detail);
+        self.disk.record(detail);
+    }
+
     /// Starts or stops to record what a crash at each step would leave.
     pub(crate) fn recording(mut self, detail: Option<Detail>) -> Self {
         self.recording = detail;
@@ -107,7 +113,8 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
             Loss::Kill => self.disk.state(),
             Loss::Power(survivors) => self.disk.state().power_loss(survivors),
         };
-        Self { disk: SimDisk::from_state(state), ..self }.recording(recording)
+        let disk = self.disk.restarted(state);
+        Self { disk, ..self }.recording(recording)
     }
 
     /// Notes what a crash at the last steps would have left.
@@ -172,6 +179,6 @@ pub(crate) fn outcome(result: Result<(), IoFailure>) -> String {
     result.map_or_else(|failure| failure.to_string(), |()| "done".to_owned())
 }
 
-fn journal_name() -> JournalName {
+pub(super) fn journal_name() -> JournalName {
     JournalName::parse(NAME).expect("a name within the pattern")
 }

@@ -6,6 +6,8 @@
 //! and opened once more; see [`crash`](self::crash). States that nothing can tell apart are looked at once.
 
 mod crash;
+mod damage;
+mod exhaustive;
 mod machine;
 mod opening;
 mod reading;
@@ -18,13 +20,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use strandline_core::{FramingKind, Pcpj, Pryj};
 
 use crash::Crashes;
+pub use exhaustive::{exhaust, small_scopes};
 use machine::{Machine, shared_buffer};
 pub use shrink::shrink;
 
 use crate::disk::{Detail, SimDisk, Survivors};
 use crate::interpreter::{Interpreter, NeverSyncs};
 use crate::trace::Trace;
-use crate::violation::{Broken, Check, Loss, Violation};
+use crate::violation::{Broken, Check, Loss, Stop, Violation};
 use crate::workload::{Script, Settings, SimFraming};
 
 /// How thoroughly a run is explored.
@@ -36,6 +39,10 @@ pub struct Options {
     pub random_subsets: u64,
     /// Of so many states after a crash one is crashed again inside its recovery; 0 for none.
     pub deeper_every: u64,
+    /// How many crashes there are at most, each inside the recovery from the one before.
+    pub depth_max: usize,
+    /// Of so many recoveries one meets a failing call; 0 for none.
+    pub faults_every: u64,
     /// The canary: syncs of files do nothing. Such a run must fail.
     pub canary: bool,
 }
@@ -44,13 +51,27 @@ impl Options {
     /// A quick look: crashes at landmarks only.
     #[must_use]
     pub const fn smoke() -> Self {
-        Self { detail: Detail::Landmarks, random_subsets: 1, deeper_every: 16, canary: false }
+        Self {
+            detail: Detail::Landmarks,
+            random_subsets: 1,
+            deeper_every: 16,
+            depth_max: 3,
+            faults_every: 4,
+            canary: false,
+        }
     }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { detail: Detail::EveryStep, random_subsets: 3, deeper_every: 16, canary: false }
+        Self {
+            detail: Detail::EveryStep,
+            random_subsets: 3,
+            deeper_every: 16,
+            depth_max: 3,
+            faults_every: 4,
+            canary: false,
+        }
     }
 }
 
@@ -108,12 +129,23 @@ fn explore_as<F: SimFraming, D: Interpreter>(
     options: Options,
     trace: &mut Trace,
 ) -> Result<Statistics, Box<Violation>> {
-    let mut run =
-        Run::<F, D> { crashes: Crashes::new(settings, options, shared_buffer()), trace, operation: 0 };
+    let mut crashes = Crashes::<F, D>::new(settings, options, shared_buffer());
+    run_script(&mut crashes, script, 0, trace)?;
+    Ok(crashes.statistics)
+}
+
+/// Runs a script, and crashes it everywhere from the operation `from` on.
+fn run_script<F: SimFraming, D: Interpreter>(
+    crashes: &mut Crashes<'_, F, D>,
+    script: &Script,
+    from: usize,
+    trace: &mut Trace,
+) -> Result<(), Box<Violation>> {
+    let mut run = Run { crashes, trace, from, operation: 0 };
     match run.script(script) {
-        Ok(()) => Ok(run.crashes.statistics),
-        Err(broken) => Err(Box::new(Violation {
-            settings: settings.clone(),
+        Ok(()) | Err(Stop::Refused) => Ok(()),
+        Err(Stop::Broken(broken)) => Err(Box::new(Violation {
+            settings: run.crashes.settings.clone(),
             script: script.clone(),
             operation: run.operation,
             crashes: run.crashes.path.clone(),
@@ -123,23 +155,29 @@ fn explore_as<F: SimFraming, D: Interpreter>(
 }
 
 /// One script on its way.
-struct Run<'a, 't, F: SimFraming, D: Interpreter> {
-    crashes: Crashes<'a, F, D>,
-    trace: &'t mut Trace,
+struct Run<'a, 'r, F: SimFraming, D: Interpreter> {
+    crashes: &'r mut Crashes<'a, F, D>,
+    trace: &'r mut Trace,
+    /// The first operation that is crashed.
+    from: usize,
     /// The operation in hand.
     operation: usize,
 }
 
 impl<'a, F: SimFraming, D: Interpreter> Run<'a, '_, F, D> {
-    fn script(&mut self, script: &Script) -> Result<(), Broken> {
+    /// Runs the script to its end, or to where a disk that lied is refused.
+    fn script(&mut self, script: &Script) -> Result<(), Stop> {
         let mut machine = Machine::<F, D>::new(self.crashes.settings, self.crashes.buffer.clone());
         machine.log = Some(Vec::new());
         let detail = self.crashes.options.detail;
-        let opened = guarded(|| machine.recording(Some(detail)).open(Loss::Kill));
+        let opened = guarded(|| machine.recording((self.from == 0).then_some(detail)).open(Loss::Kill));
         let (mut running, _) = opened?;
         self.visit(&mut running.machine)?;
         for (index, operation) in script.operations.iter().enumerate() {
             self.operation = index;
+            if index > 0 && index == self.from {
+                running.machine.start_recording(detail);
+            }
             self.trace.line(&format!("operation {index} {operation}"));
             running = guarded(|| running.execute(operation))?;
             self.visit(&mut running.machine)?;
@@ -169,13 +207,13 @@ impl<'a, F: SimFraming, D: Interpreter> Run<'a, '_, F, D> {
 }
 
 /// Turns a panic into a broken check.
-fn guarded<T>(work: impl FnOnce() -> Result<T, Broken>) -> Result<T, Broken> {
+fn guarded<T, E: From<Broken>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result,
         Err(payload) => {
             let text = payload.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-            Err(Check::NeverPanics.broken(text.unwrap_or("a panic without a text")))
+            Err(Check::NeverPanics.broken(text.unwrap_or("a panic without a text")).into())
         }
     }
 }

@@ -14,25 +14,26 @@ use super::reading::read_all;
 use super::running::Running;
 use crate::interpreter::Interpreter;
 use crate::oracle::Recovered;
-use crate::violation::{Broken, Check, Loss};
+use crate::violation::{Broken, Check, Loss, Stop};
 use crate::workload::SimFraming;
 
 /// How often an opening is tried again when a fault of the disk is to blame.
-const TRIES: usize = 3;
+const TRIES: usize = 6;
 
 /// What a scan found.
-type Scanned<F> = (View<F>, Report);
+pub(super) type Scanned<F> = (View<F>, Report);
 
 /// A recovered journal, or why it was not.
-type Outcome<F> = Result<(Box<Journal<F>>, Report), RecoveryError>;
+pub(super) type Outcome<F> = Result<(Box<Journal<F>>, Report), RecoveryError>;
 
 impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
     /// Opens the journal after such a loss, and checks everything that can be seen.
     ///
     /// # Errors
-    /// The first check that does not hold.
-    pub(crate) fn open(mut self, loss: Loss) -> Result<(Running<'a, F, D>, Report), Broken> {
+    /// The first check that does not hold, or the refusal of what a lying disk left.
+    pub(crate) fn open(mut self, loss: Loss) -> Result<(Running<'a, F, D>, Report), Stop> {
         self.world.openings += 1;
+        let lies = self.disk.state().exposed_lies();
         let mut policy = self.settings.recovery;
         let mut tries = 0;
         let (journal, report, scanned) = loop {
@@ -47,24 +48,33 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
             match &error {
                 RecoveryError::Refused { .. } if !before.files().eq(self.disk.state().files()) => {
                     let detail = format!("a refusal changed files: {error}");
-                    return Err(Check::RefusalChangesNothing.broken(detail));
+                    return Err(Check::RefusalChangesNothing.broken(detail).into());
                 }
-                // Under the strict policy a person looks at doubtful damage, and then takes the standard one.
+                // A write in two pieces leaves two versions of one sector. If the second is lost, a frame lacks bytes
+                // in the middle of a sector that is not zero from anywhere on: no evidence of a tear, so that
+                // strict refuses. A person then takes standard.
                 RecoveryError::Refused { refusal, .. }
-                    if policy == RecoveryPolicy::Strict && refusal.row() == Some(Row::G) =>
+                    if policy == RecoveryPolicy::Strict
+                        && refusal.row() == Some(Row::G)
+                        && before.has_torn() =>
                 {
                     policy = RecoveryPolicy::Standard;
                 }
                 RecoveryError::Failed { .. }
                 | RecoveryError::Refused { refusal: Refusal::Unreadable { .. }, .. }
                     if tries < TRIES && self.disk.relieve() => {}
+                RecoveryError::Refused { .. } if lies > 0 => return Err(Stop::Refused),
                 RecoveryError::Refused { .. } => {
-                    return Err(Check::NeverRefusedAfterPlainCrash.broken(error.to_string()));
+                    return Err(Check::NeverRefusedAfterPlainCrash.broken(error.to_string()).into());
                 }
-                _ => return Err(Check::WorkCompletes.broken(error.to_string())),
+                _ => return Err(Check::WorkCompletes.broken(error.to_string()).into()),
+            }
+            if tries + 1 == TRIES {
+                self.disk.clear_faults();
             }
         };
-        self.check(loss, &journal, &report, scanned.as_ref())?;
+        self.check(loss, lies > 0, &journal, &report, scanned.as_ref())?;
+        self.disk.forget_lies(lies);
         let performer = self.performer();
         let mut running = Running::new(self, performer, journal);
         running.read_everything()?;
@@ -75,21 +85,29 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
     fn check(
         &mut self,
         loss: Loss,
+        lied: bool,
         journal: &Journal<F>,
         report: &Report,
         scanned: Option<&Scanned<F>>,
     ) -> Result<(), Broken> {
         let found = Recovered { first: journal.view().first(), end: journal.view().written_end() };
         check_agreement(journal, report, scanned.map(|(_, report)| report))?;
-        self.world.oracle.check_recovered(loss, found)?;
+        match lied {
+            true => self.world.oracle.check_remains(found)?,
+            false => {
+                self.world.oracle.check_recovered(loss, found)?;
+                scanned.map_or(Ok(()), |(_, scan)| self.world.oracle.check_proven(scan.proven_end))?;
+            }
+        }
         if let Some((view, _)) = scanned {
             read_all(self, &self.performer(), view, found)?;
         }
-        self.world.oracle.settle(found);
+        let was_space = !self.disk.state().is_limited();
+        self.world.oracle.settle(found, was_space);
         Ok(())
     }
 
-    fn recover(&mut self, policy: RecoveryPolicy) -> Result<Outcome<F>, Broken> {
+    pub(super) fn recover(&mut self, policy: RecoveryPolicy) -> Result<Outcome<F>, Broken> {
         let performer = self.performer();
         let listing = listing(&performer)?;
         let config =
@@ -123,8 +141,8 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
     }
 
     /// Reads the journal as somebody without the writer would; nothing where there is no segment, since a scan cannot
-    /// know the number that a new journal begins with.
-    fn scan(&self, policy: RecoveryPolicy) -> Result<Option<Scanned<F>>, Broken> {
+    /// know the number that a new journal begins with, nor where a planned fault struck.
+    pub(super) fn scan(&self, policy: RecoveryPolicy) -> Result<Option<Scanned<F>>, Broken> {
         if !self.disk.state().files().any(|(name, _)| name.ends_with(".seg")) {
             return Ok(None);
         }
@@ -135,6 +153,12 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
         loop {
             match step {
                 ScanStep::Read(request, scan) => step = scan.resume(read_into(&performer, request, buffer)),
+                ScanStep::Done(_, report)
+                    if matches!(report.verdict, Verdict::Refused(Refusal::Unreadable { .. }))
+                        && self.disk.has_failed() =>
+                {
+                    return Ok(None);
+                }
                 ScanStep::Done(view, report) => return Ok(Some((*view, *report))),
             }
         }
@@ -147,7 +171,7 @@ fn listing<D: Interpreter>(performer: &Performer<D>) -> Result<Listing, Broken> 
 }
 
 /// Recovery saw what the scan saw, and the open journal shows it.
-fn check_agreement<F: SimFraming>(
+pub(super) fn check_agreement<F: SimFraming>(
     journal: &Journal<F>,
     report: &Report,
     scan: Option<&Report>,

@@ -2,13 +2,16 @@
 
 use bytes::Bytes;
 use strandline::Performer;
-use strandline_core::{Cursor, ReadUpTo, Replay, Seq, View};
+use strandline_core::{Cursor, ReadError, ReadUpTo, Replay, Seq, View};
 
 use super::machine::{Machine, read_into};
 use crate::interpreter::Interpreter;
 use crate::oracle::Recovered;
 use crate::violation::{Broken, Check};
 use crate::workload::SimFraming;
+
+/// How often a failed read is tried again.
+const RETRIES: usize = 4;
 
 /// Reads all records of a view, and compares each with what was submitted; there must be exactly
 /// those that were found.
@@ -38,6 +41,7 @@ pub(crate) fn read<F: SimFraming, D: Interpreter>(
     let buffer = &mut *machine.buffer.borrow_mut();
     let mut cursor = Cursor::<F>::new(view.first(), until);
     let mut next = view.first();
+    let mut retries = RETRIES;
     loop {
         match cursor.poll(view) {
             Replay::Records(batch) => {
@@ -52,8 +56,14 @@ pub(crate) fn read<F: SimFraming, D: Interpreter>(
             }
             Replay::Read(request) => {
                 let answer = read_into(performer, request, buffer).map(Bytes::copy_from_slice);
-                let handled = cursor.handle_read(answer);
-                handled.map_err(|error| Check::EveryReaderAgrees.broken(format!("the cursor: {error}")))?;
+                match cursor.handle_read(answer) {
+                    Ok(()) => {}
+                    // Polling again asks for the same bytes; a planned fault does not strike twice.
+                    Err(ReadError::Failed { .. }) if retries > 0 && machine.disk.has_failed() => retries -= 1,
+                    Err(error) => {
+                        return Err(Check::EveryReaderAgrees.broken(format!("the cursor: {error}")));
+                    }
+                }
             }
             Replay::CaughtUp => return Ok(next),
             Replay::Trimmed { first } => {

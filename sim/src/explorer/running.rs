@@ -8,12 +8,13 @@ use strandline_core::{
     AppendError, Completion, Effect, EffectId, Journal, Mark, Monotonic, Output, ReadUpTo, Seq, Timestamp,
 };
 
+use super::damage;
 use super::machine::{Machine, describe, outcome};
 use super::opening::is_clean;
 use super::reading::read;
 use crate::disk::{Call, DiskState, Fault, Survivors};
 use crate::interpreter::Interpreter;
-use crate::violation::{Broken, Check, Loss};
+use crate::violation::{Broken, Check, Loss, Stop};
 use crate::workload::{Operation, SimFraming, Submitted};
 
 /// How many bytes of the last segment a payload may repeat.
@@ -49,8 +50,8 @@ impl<'a, F: SimFraming, D: Interpreter> Running<'a, F, D> {
     /// Performs one operation of a script.
     ///
     /// # Errors
-    /// The first check that does not hold.
-    pub(crate) fn execute(mut self, operation: &Operation) -> Result<Self, Broken> {
+    /// The first check that does not hold, or the refusal of what a lying disk left.
+    pub(crate) fn execute(mut self, operation: &Operation) -> Result<Self, Stop> {
         match operation {
             Operation::Append(sizes) => self.append(sizes)?,
             Operation::Drain => self.drain()?,
@@ -63,6 +64,8 @@ impl<'a, F: SimFraming, D: Interpreter> Running<'a, F, D> {
             Operation::Reopen => return self.reopen(),
             Operation::Kill => return self.restart(Loss::Kill),
             Operation::PowerLoss(survivors) => return self.restart(Loss::Power(*survivors)),
+            Operation::Rot(seed) => damage::rot(&self.machine, *seed)?,
+            Operation::Forge(forgery) => damage::forge(&self.machine, *forgery)?,
             fault => self.break_disk(fault),
         }
         if self.stopped == Some(Stopped::Poisoned) {
@@ -97,7 +100,8 @@ impl<'a, F: SimFraming, D: Interpreter> Running<'a, F, D> {
         }
         let closed = self.stopped == Some(Stopped::Closed);
         if closed {
-            self.machine.world.oracle.closed()?;
+            let was_space = !self.machine.disk.state().is_limited();
+            self.machine.world.oracle.closed(was_space)?;
         }
         Ok((self.machine, closed))
     }
@@ -234,18 +238,18 @@ impl<'a, F: SimFraming, D: Interpreter> Running<'a, F, D> {
         Ok(())
     }
 
-    fn reopen(self) -> Result<Self, Broken> {
+    fn reopen(self) -> Result<Self, Stop> {
         let (machine, closed) = self.close()?;
         let (running, report) = machine.lose(Loss::Kill).open(Loss::Kill)?;
         if closed && !is_clean(&report) {
             let detail = format!("after a clean close: {:?}, {:?}", report.verdict, report.repair);
-            return Err(Check::SecondOpenIsClean.broken(detail));
+            return Err(Check::SecondOpenIsClean.broken(detail).into());
         }
         Ok(running)
     }
 
     /// Ends the process, and starts it again after such a loss. Effects that were outstanding never happened.
-    fn restart(self, loss: Loss) -> Result<Self, Broken> {
+    fn restart(self, loss: Loss) -> Result<Self, Stop> {
         let (running, _) = self.machine.lose(loss).open(loss)?;
         Ok(running)
     }
@@ -263,6 +267,14 @@ impl<'a, F: SimFraming, D: Interpreter> Running<'a, F, D> {
                 disk.plan_fault(Call::SyncDirectory, 0, false, error(survivors));
             }
             Operation::FailWrite => disk.plan_fault(Call::Write, 0, false, error(&Survivors::None)),
+            Operation::FailRead => disk.plan_fault(Call::Read, 0, false, error(&Survivors::None)),
+            // Where the format cannot tell a wrong record, nobody can ask it to.
+            Operation::LoseWrite if self.machine.settings.notices_damage() => {
+                disk.plan_fault(Call::Write, 0, false, Fault::LostWrite);
+            }
+            Operation::MisdirectWrite(sectors) if self.machine.settings.notices_damage() => {
+                disk.plan_fault(Call::Write, 0, false, Fault::MisdirectedWrite(u64::from(*sectors)));
+            }
             Operation::FailRemove => disk.plan_fault(Call::Remove, 0, false, error(&Survivors::None)),
             Operation::Short(bytes) => {
                 let len = usize::try_from(*bytes).unwrap_or(usize::MAX);

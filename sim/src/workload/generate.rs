@@ -2,7 +2,7 @@
 
 use rand::Rng;
 
-use super::{Operation, Script, Settings, SimRng, Stream, SwarmFaults};
+use super::{Forgery, Operation, Script, Settings, SimRng, Stream, SwarmFaults};
 use crate::disk::Survivors;
 
 impl Script {
@@ -41,7 +41,7 @@ type Draw = fn(&mut SimRng) -> Operation;
 
 /// A fault of a kind that this run has, each kind as often as the others; none if it has none.
 fn fault(rng: &mut SimRng, faults: SwarmFaults) -> Option<Operation> {
-    let kinds: [(bool, Draw); 6] = [
+    let kinds: [(bool, Draw); 9] = [
         (faults.crashes, |rng| Operation::PowerLoss(survivors(rng))),
         (faults.space, |rng| match rng.random_range(0..3u32) {
             0 => Operation::SpaceBack,
@@ -57,6 +57,18 @@ fn fault(rng: &mut SimRng, faults: SwarmFaults) -> Option<Operation> {
         }),
         (faults.short, |rng| Operation::Short(rng.random_range(1..=80))),
         (faults.clock, |rng| Operation::Clock(rng.random_range(-5_000..=5_000))),
+        (faults.reads, |_| Operation::FailRead),
+        (faults.lies, |rng| match rng.random_range(0..2u32) {
+            0 => Operation::LoseWrite,
+            _ => Operation::MisdirectWrite(rng.random_range(1..=3)),
+        }),
+        (faults.damage, |rng| match rng.random_range(0..6u32) {
+            0 => Operation::Forge(Forgery::Nothing),
+            1 => Operation::Forge(Forgery::Salt),
+            2 => Operation::Forge(Forgery::Offset),
+            3 => Operation::Forge(Forgery::Ahead),
+            _ => Operation::Rot(rng.random_range(0..1_000u64)),
+        }),
     ];
     let drawn: Vec<_> = kinds.iter().filter(|(has, _)| *has).map(|(_, kind)| kind).collect();
     let last = u32::try_from(drawn.len()).ok()?.checked_sub(1)?;
@@ -115,6 +127,6 @@ mod tests {
             }
             assert_eq!(script.to_string().parse(), Ok(script));
         }
-        assert_eq!(verbs.len(), 18, "{verbs:?}");
+        assert_eq!(verbs.len(), 23, "{verbs:?}");
     }
 }

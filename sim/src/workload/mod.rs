@@ -8,7 +8,7 @@ mod settings;
 use rand::SeedableRng;
 
 pub use record::{SimFraming, Submitted};
-pub use script::{Operation, Script, UnknownOperation};
+pub use script::{Forgery, Operation, Script, UnknownOperation};
 pub(crate) use settings::EPOCH_MS;
 pub use settings::{Settings, SwarmFaults};
 
@@ -21,6 +21,9 @@ pub(crate) enum Stream {
     Settings = 1,
     Script = 2,
     Order = 3,
+    /// What was added to the settings after seeds were first written down.
+    Additions = 4,
+    Damage = 5,
 }
 
 /// The given stream of a seed.

@@ -47,6 +47,43 @@ pub enum Operation {
     FailRemove,
     /// The next write is interrupted, and the one after it comes out short.
     Short(u32),
+    /// The next read fails with EIO.
+    FailRead,
+    /// The next write is reported as done and never reaches the platter.
+    LoseWrite,
+    /// The next write is reported as done and lands on the platter so many sectors behind its place.
+    MisdirectWrite(u32),
+    /// Flip single bits, drawn from this seed, each in a copy of the disk, and open the copies.
+    Rot(u64),
+    /// Put a whole mark behind the last frame of a copy of the disk, and open the copy.
+    Forge(Forgery),
+}
+
+/// What is wrong with a forged mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgery {
+    /// Nothing.
+    Nothing,
+    /// The salt is another segment's.
+    Salt,
+    /// It was written for another place.
+    Offset,
+    /// It states more records than there are.
+    Ahead,
+}
+
+impl Forgery {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Nothing, Self::Salt, Self::Offset, Self::Ahead];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Salt => "salt",
+            Self::Offset => "offset",
+            Self::Ahead => "ahead",
+        }
+    }
 }
 
 /// Operations in order.
@@ -85,6 +122,11 @@ impl fmt::Display for Operation {
             Self::FailWrite => f.write_str("fail-write"),
             Self::FailRemove => f.write_str("fail-remove"),
             Self::Short(bytes) => write!(f, "short:{bytes}"),
+            Self::FailRead => f.write_str("fail-read"),
+            Self::LoseWrite => f.write_str("lose-write"),
+            Self::MisdirectWrite(sectors) => write!(f, "misdirect-write:{sectors}"),
+            Self::Rot(seed) => write!(f, "rot:{seed}"),
+            Self::Forge(forgery) => write!(f, "forge:{}", forgery.name()),
         }
     }
 }
@@ -104,6 +146,8 @@ impl FromStr for Operation {
             ("space-back", "") => Some(Self::SpaceBack),
             ("fail-write", "") => Some(Self::FailWrite),
             ("fail-remove", "") => Some(Self::FailRemove),
+            ("fail-read", "") => Some(Self::FailRead),
+            ("lose-write", "") => Some(Self::LoseWrite),
             ("append", sizes) => {
                 sizes.split(',').map(str::parse).collect::<Result<_, _>>().ok().map(Self::Append)
             }
@@ -111,6 +155,9 @@ impl FromStr for Operation {
             ("trim", records) => records.parse().ok().map(Self::Trim),
             ("clock", ms) => ms.parse().ok().map(Self::Clock),
             ("space", bytes) => bytes.parse().ok().map(Self::Space),
+            ("misdirect-write", sectors) => sectors.parse().ok().map(Self::MisdirectWrite),
+            ("rot", seed) => seed.parse().ok().map(Self::Rot),
+            ("forge", what) => Forgery::ALL.into_iter().find(|f| f.name() == what).map(Self::Forge),
             ("short", bytes) => bytes.parse().ok().map(Self::Short),
             ("power-loss", survivors) => survivors.parse().ok().map(Self::PowerLoss),
             ("fail-sync", survivors) => survivors.parse().ok().map(Self::FailSync),
@@ -142,12 +189,13 @@ mod tests {
     use super::*;
 
     const EVERY: &str = "append:0,17 append:3 drain step tick:60 sync trim:3 clock:-5 read reopen kill power-loss:all-but:2 \
-        space:128 space-back fail-sync:prefix:1 fail-directory-sync:none fail-write fail-remove short:3";
+        space:128 space-back fail-sync:prefix:1 fail-directory-sync:none fail-write fail-remove short:3 \
+        fail-read lose-write misdirect-write:2 rot:7 forge:nothing forge:salt forge:offset forge:ahead";
 
     #[test]
     fn the_text_form_names_the_same_script() {
         let script: Script = EVERY.parse().unwrap();
-        assert_eq!(script.operations.len(), 19);
+        assert_eq!(script.operations.len(), 27);
         assert_eq!(script.to_string(), EVERY.split_whitespace().collect::<Vec<_>>().join(" "));
         assert_eq!(script.to_string().parse(), Ok(script));
         assert_eq!("".parse(), Ok(Script::default()));

@@ -57,6 +57,12 @@ pub struct SwarmFaults {
     pub short: bool,
     /// The wall clock jumps.
     pub clock: bool,
+    /// Reads fail.
+    pub reads: bool,
+    /// Writes are lost or misdirected.
+    pub lies: bool,
+    /// Copies of the disk rot, or hold forged marks.
+    pub damage: bool,
 }
 
 /// Where the simulated wall clock begins: some time in 2023, in milliseconds.
@@ -81,7 +87,7 @@ impl Settings {
         let tail_bytes_max = usize::try_from(pick(rng, &[0, 100, 10_000])).unwrap_or(0);
         let first_seq = Seq::new(pick(rng, &[0, 1, 1_000]));
         let payload_bytes_max = u32::try_from(pick(rng, &[8, 40, 150, 600])).unwrap_or(8);
-        let faults = SwarmFaults::draw(rng);
+        let faults = SwarmFaults::draw(rng, &mut super::rng(seed, super::Stream::Additions));
         // Last, so that a smoke run differs in nothing else.
         let operations = if smoke { rng.random_range(2..=6u32) } else { rng.random_range(4..=24u32) };
         Self {
@@ -100,6 +106,13 @@ impl Settings {
             operations: usize::try_from(operations).unwrap_or(2),
             faults,
         }
+    }
+
+    /// Whether the format notices every changed byte of a record. Version 1 events do not: their checksum
+    /// covers the payload alone.
+    #[must_use]
+    pub fn notices_damage(&self) -> bool {
+        self.version >= 2 || self.framing == FramingKind::Pryj
     }
 
     /// How the journal is opened for the `opening`-th time; each time has its own salts.
@@ -121,8 +134,9 @@ impl Settings {
 }
 
 impl SwarmFaults {
-    fn draw(rng: &mut SimRng) -> Self {
+    fn draw(rng: &mut SimRng, additions: &mut SimRng) -> Self {
         let mut draw = |probability| rng.random_bool(probability);
+        let mut add = |probability| additions.random_bool(probability);
         Self {
             crashes: draw(0.5),
             space: draw(0.3),
@@ -130,6 +144,9 @@ impl SwarmFaults {
             errors: draw(0.2),
             short: draw(0.3),
             clock: draw(0.3),
+            reads: add(0.2),
+            lies: add(0.2),
+            damage: add(0.4),
         }
     }
 }
@@ -162,6 +179,9 @@ impl fmt::Display for SwarmFaults {
             (self.errors, "errors"),
             (self.short, "short"),
             (self.clock, "clock"),
+            (self.reads, "reads"),
+            (self.lies, "lies"),
+            (self.damage, "damage"),
         ];
         let drawn: Vec<&str> = kinds.iter().filter(|(drawn, _)| *drawn).map(|(_, name)| *name).collect();
         f.write_str(if drawn.is_empty() { "none" } else { "" })?;

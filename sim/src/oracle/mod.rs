@@ -1,6 +1,9 @@
 //! What must be true, kept apart from the journal: what was submitted, what was acknowledged, what was told
 //! void, and what therefore may and must be there after a crash.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -25,6 +28,8 @@ pub struct Oracle {
     written_end: u64,
     /// Readers that asked for durable records were given everything before this.
     shown_end: u64,
+    /// Everything before this must be proven by a mark or by a later segment.
+    proven_min: u64,
     /// The lowest logical start that may be found.
     first_min: u64,
     /// The highest logical start that was asked for.
@@ -60,6 +65,7 @@ impl Oracle {
             durable_end: base,
             written_end: base,
             shown_end: base,
+            proven_min: base,
             first_min: base,
             first_max: base,
             has_marks,
@@ -85,18 +91,24 @@ impl Oracle {
     /// [`Check::WatermarkCoversCommit`].
     pub fn durable(&mut self, end: Seq, commit: CommitId) -> Result<(), Broken> {
         self.check_watermark("durable", end, commit, self.durable_end)?;
+        if self.has_marks && end.get() > self.durable_end {
+            // The write that this sync covers began with a mark of what was durable then.
+            self.proven_min = self.durable_end;
+        }
         self.durable_end = end.get();
         self.written_end = self.written_end.max(end.get());
         Ok(())
     }
 
-    /// A close was announced complete.
+    /// A close was announced complete. It leaves a mark that states the end and the logical start, unless there
+    /// `was_space` for none.
     ///
     /// # Errors
     /// [`Check::CloseCompletes`] if something is not durable.
-    pub fn closed(&self) -> Result<(), Broken> {
+    pub fn closed(&mut self, was_space: bool) -> Result<(), Broken> {
         let (durable, next) = (self.durable_end, self.next());
         if durable == next {
+            self.stated(was_space);
             return Ok(());
         }
         Err(Check::CloseCompletes.broken(format!("closed with durable {durable}, next {next}")))
@@ -189,6 +201,20 @@ impl Oracle {
         Ok(())
     }
 
+    /// The same after a disk has lied: what was acknowledged may be gone, but nothing may be there that was not
+    /// submitted.
+    ///
+    /// # Errors
+    /// The check that it breaks.
+    pub fn check_remains(&self, found: Recovered) -> Result<(), Broken> {
+        let (end, next) = (found.end.get(), self.next());
+        if end > next {
+            let detail = format!("recovered up to {end}, submitted only up to {next}");
+            return Err(Check::RecoveredIsSubmittedPrefix.broken(detail));
+        }
+        Ok(())
+    }
+
     /// The machine stopped like this. After a power loss nobody is promised what was only written.
     pub fn lost(&mut self, loss: Loss) {
         if matches!(loss, Loss::Power(_)) {
@@ -196,8 +222,22 @@ impl Oracle {
         }
     }
 
-    /// An opening has ended: what it found is durable now, and the rest is lost for good.
-    pub fn settle(&mut self, found: Recovered) {
+    /// What is proven durable before anything is repaired.
+    ///
+    /// # Errors
+    /// [`Check::DurableIsProven`].
+    pub fn check_proven(&self, proven_end: Seq) -> Result<(), Broken> {
+        if proven_end.get() >= self.proven_min {
+            return Ok(());
+        }
+        let min = self.proven_min;
+        Err(Check::DurableIsProven
+            .broken(format!("records up to {min} must be proven, those up to {proven_end} are")))
+    }
+
+    /// An opening has ended: what it found is durable now and stated by a mark, unless there `was_space` for
+    /// none; the rest is lost for good.
+    pub fn settle(&mut self, found: Recovered, was_space: bool) {
         self.bury(found.end.get());
         self.durable_end = found.end.get();
         self.written_end = found.end.get();
@@ -206,6 +246,8 @@ impl Oracle {
         if self.has_marks {
             self.first_min = found.first.get();
         }
+        self.proven_min = self.proven_min.min(found.end.get());
+        self.stated(was_space);
         for accepted in &mut self.line {
             accepted.commit = CommitId::default();
         }
@@ -258,12 +300,20 @@ impl Oracle {
             Loss::Kill => self.written_end,
             Loss::Power(_) => self.durable_end,
         };
-        (loss == Loss::Kill, acknowledged.max(self.shown_end), self.first_min, self.first_max)
-            .hash(&mut hasher);
-        // The end of both lists identifies them within a run: ids are never given out twice.
+        (loss == Loss::Kill, acknowledged.max(self.shown_end), self.proven_min).hash(&mut hasher);
+        (self.first_min, self.first_max).hash(&mut hasher);
+        // Ids are never given out twice, so that they stand for the records.
         self.line.iter().for_each(|accepted| accepted.record.id.hash(&mut hasher));
-        self.dead.len().hash(&mut hasher);
+        self.dead.iter().for_each(|(_, dead)| dead.id.hash(&mut hasher));
         hasher.finish()
+    }
+
+    /// A mark states the end and the logical start.
+    fn stated(&mut self, was_space: bool) {
+        if self.has_marks && was_space {
+            self.proven_min = self.durable_end;
+            self.first_min = self.first_max;
+        }
     }
 
     fn check_watermark(&self, what: &str, end: Seq, commit: CommitId, before: u64) -> Result<(), Broken> {
@@ -291,130 +341,4 @@ impl Oracle {
 /// A distance between sequence numbers of a simulation as an index.
 fn index(distance: u64) -> usize {
     usize::try_from(distance).unwrap_or(usize::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use strandline_core::{Pryj, PryjRecord, Timestamp};
-
-    use super::*;
-    use crate::disk::Survivors;
-
-    const POWER: Loss = Loss::Power(Survivors::None);
-
-    /// Five records from number 10 on, one commit each, three of them durable, four written.
-    fn oracle() -> Oracle {
-        let mut oracle = Oracle::new(Seq::new(10), true);
-        for id in 0..5 {
-            let record = Rc::new(Submitted::new(id, Timestamp::from_millis(0), 8, b""));
-            oracle.accepted(Seq::new(10 + id), CommitId::new(id + 1), record).unwrap();
-        }
-        oracle.durable(Seq::new(13), CommitId::new(3)).unwrap();
-        oracle.written(Seq::new(14), CommitId::new(4)).unwrap();
-        oracle
-    }
-
-    fn found(first: u64, end: u64) -> Recovered {
-        Recovered { first: Seq::new(first), end: Seq::new(end) }
-    }
-
-    fn check(result: Result<(), Broken>) -> Option<Check> {
-        result.err().map(|broken| broken.check)
-    }
-
-    fn read(oracle: &Oracle, seq: u64, id: u64) -> Option<Check> {
-        let submitted = Submitted::new(id, Timestamp::from_millis(0), 8, b"");
-        let record = PryjRecord { seq: Seq::new(seq), payload: &submitted.payload };
-        check(oracle.check_record::<Pryj>(record))
-    }
-
-    #[test]
-    fn what_was_acknowledged_must_be_there_and_no_more_than_was_submitted() {
-        let oracle = oracle();
-        assert_eq!(check(oracle.check_recovered(POWER, found(10, 13))), None);
-        assert_eq!(check(oracle.check_recovered(POWER, found(10, 15))), None);
-        assert_eq!(check(oracle.check_recovered(POWER, found(10, 12))), Some(Check::AcknowledgedIsRecovered));
-        assert_eq!(check(oracle.check_recovered(Loss::Kill, found(10, 14))), None);
-        let lost = oracle.check_recovered(Loss::Kill, found(10, 13));
-        assert_eq!(check(lost), Some(Check::AcknowledgedIsRecovered), "written survives a kill");
-        let more = oracle.check_recovered(POWER, found(10, 16));
-        assert_eq!(check(more), Some(Check::RecoveredIsSubmittedPrefix));
-    }
-
-    #[test]
-    fn a_kill_after_a_power_loss_leaves_no_more_than_the_power_loss() {
-        let mut oracle = oracle();
-        oracle.lost(Loss::Kill);
-        assert!(oracle.check_recovered(Loss::Kill, found(10, 13)).is_err());
-        oracle.lost(POWER);
-        assert_eq!(oracle.check_recovered(Loss::Kill, found(10, 13)), Ok(()));
-    }
-
-    #[test]
-    fn a_reader_that_was_shown_a_record_must_find_it_again() {
-        let mut oracle = oracle();
-        oracle.shown(Seq::new(14));
-        assert_eq!(check(oracle.check_recovered(POWER, found(10, 13))), Some(Check::ReadersSeeOnlyDurable));
-        assert_eq!(check(oracle.check_recovered(POWER, found(10, 14))), None);
-    }
-
-    #[test]
-    fn a_record_is_compared_with_what_had_its_number() {
-        let oracle = oracle();
-        assert_eq!(read(&oracle, 12, 2), None);
-        assert_eq!(read(&oracle, 12, 3), Some(Check::RecoveredIsSubmittedPrefix));
-        assert_eq!(read(&oracle, 15, 5), Some(Check::RecoveredIsSubmittedPrefix), "never submitted");
-        assert_eq!(read(&oracle, 9, 0), Some(Check::RecoveredIsSubmittedPrefix), "before the first");
-    }
-
-    #[test]
-    fn what_was_told_void_or_lost_in_a_crash_never_returns() {
-        let mut oracle = oracle();
-        oracle.void(Seq::new(14), CommitId::new(5)).unwrap();
-        assert_eq!(read(&oracle, 14, 4), Some(Check::NothingUndead));
-        assert_eq!(check(oracle.check_recovered(POWER, found(10, 15))), Some(Check::NothingUndead));
-        oracle.settle(found(10, 13));
-        assert_eq!(read(&oracle, 13, 3), Some(Check::NothingUndead));
-        assert_eq!(oracle.next(), 13);
-        assert_eq!(check(oracle.check_recovered(POWER, found(10, 12))), Some(Check::AcknowledgedIsRecovered));
-    }
-
-    #[test]
-    fn a_void_takes_neither_acknowledged_nor_untold_records() {
-        let covers = Some(Check::WatermarkCoversCommit);
-        assert_eq!(check(oracle().void(Seq::new(13), CommitId::new(5))), covers, "13 was told written");
-        assert_eq!(check(oracle().void(Seq::new(14), CommitId::new(4))), covers, "commit 5 had number 14");
-        assert_eq!(check(oracle().void(Seq::new(16), CommitId::new(5))), covers, "no such number");
-    }
-
-    #[test]
-    fn a_watermark_covers_its_commit_and_never_moves_back() {
-        let covers = Some(Check::WatermarkCoversCommit);
-        assert_eq!(check(oracle().durable(Seq::new(14), CommitId::new(5))), covers, "commit 5 needs 15");
-        assert_eq!(check(oracle().durable(Seq::new(16), CommitId::new(5))), covers, "nothing was submitted");
-        assert_eq!(check(oracle().durable(Seq::new(12), CommitId::new(2))), covers, "it was 13");
-        assert_eq!(check(oracle().durable(Seq::new(15), CommitId::new(5))), None);
-    }
-
-    #[test]
-    fn the_logical_start_only_grows() {
-        let restart = Some(Check::NumbersNeverRestart);
-        let mut oracle = oracle();
-        oracle.trimmed(Seq::new(12)).unwrap();
-        assert_eq!(check(oracle.trimmed(Seq::new(11))), restart);
-        assert_eq!(check(oracle.check_recovered(POWER, found(10, 13))), None, "not stated by a mark yet");
-        assert_eq!(check(oracle.check_recovered(POWER, found(13, 13))), restart, "never asked for");
-        oracle.removed_before(Seq::new(11));
-        assert_eq!(check(oracle.check_recovered(POWER, found(10, 13))), restart, "those files are gone");
-        oracle.settle(found(12, 14));
-        assert_eq!(check(oracle.check_recovered(POWER, found(11, 14))), restart, "stated by the last open");
-    }
-
-    #[test]
-    fn numbers_are_given_out_in_order() {
-        let record = Rc::new(Submitted::new(9, Timestamp::from_millis(0), 8, b""));
-        let again = oracle().accepted(Seq::new(14), CommitId::new(6), Rc::clone(&record));
-        assert_eq!(check(again), Some(Check::NumbersNeverRestart));
-        assert_eq!(check(oracle().accepted(Seq::new(15), CommitId::new(6), record)), None);
-    }
 }
