@@ -314,6 +314,13 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         self.shared().lock().parked == Parked::Forever
     }
 
+    /// Whether a close waits for nothing but what the housekeeping thread does in the background.
+    #[cfg(test)]
+    pub(crate) fn close_waits_for_background(&self) -> bool {
+        let state = self.shared().lock();
+        state.closing && !state.leading && !state.has_work()
+    }
+
     fn shared(&self) -> &Arc<Shared<F, D>> {
         &self.handle.shared
     }
