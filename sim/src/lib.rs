@@ -27,7 +27,10 @@ mod trace;
 mod violation;
 mod workload;
 
-pub use explorer::{Options, Statistics, exhaust, explore, shrink, small_scopes};
+pub use explorer::{
+    Application, BrokenPromise, Options, Promises, Statistics, exhaust, explore, explore_application, shrink,
+    small_scopes,
+};
 pub use oracle::{Oracle, Recovered};
 pub use trace::Trace;
 pub use violation::{Broken, Check, CrashPoint, Loss, Violation};
