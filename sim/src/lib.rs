@@ -18,6 +18,11 @@
 
 #![forbid(unsafe_code)]
 
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod command;
 pub mod disk;
 mod explorer;
