@@ -4,14 +4,17 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Error, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// The only version that is treated as an event; any other is plain JSON.
 const SPEC_VERSION: &str = "1.0";
 
-/// The members of a JSON object in their order, each value as it was written: numbers keep their digits.
-pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+/// The members of a JSON object in their order, each as it was written: numbers keep their digits.
+pub(crate) struct Members<'a>(Vec<(Name<'a>, &'a RawValue)>);
+
+/// A member's name as it was written. It need not be text: JSON lets half a surrogate pair pass.
+struct Name<'a>(&'a RawValue);
 
 /// A CloudEvents 1.0 object.
 pub(crate) struct CloudEvent<'a> {
@@ -62,12 +65,23 @@ impl<'a> Members<'a> {
 
     /// The value of a member. Of several with the same name the last counts, as with most readers.
     fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().rev().find(|(member, _)| member == name).map(|(_, value)| *value)
+        self.0.iter().rev().find(|(member, _)| member.is(name)).map(|(_, value)| *value)
     }
 
     fn text(&self, name: &str) -> Option<Cow<'a, str>> {
-        serde_json::from_str::<Text<'a>>(self.get(name)?.get()).ok().map(|text| text.0)
+        text(self.get(name)?)
     }
+}
+
+impl Name<'_> {
+    fn is(&self, name: &str) -> bool {
+        text(self.0).as_deref() == Some(name)
+    }
+}
+
+/// What a JSON string says; nothing if it is something else, or no text.
+fn text(value: &RawValue) -> Option<Cow<'_, str>> {
+    serde_json::from_str::<Text<'_>>(value.get()).ok().map(|text| text.0)
 }
 
 /// A string, borrowed where it has no escapes.
@@ -91,8 +105,8 @@ impl<'de> Visitor<'de> for MembersVisitor {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Members<'de>, M::Error> {
         let mut members = Vec::new();
-        while let Some((name, value)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
-            members.push((name.0, value));
+        while let Some((name, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+            members.push((Name(name), value));
         }
         Ok(Members(members))
     }
@@ -103,11 +117,12 @@ pub(crate) struct Attributes<'a>(&'a Members<'a>);
 
 impl Serialize for Attributes<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for (name, value) in self.0.0.iter().filter(|(name, _)| name != "data") {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
+        let members = self.0.0.iter().filter(|(name, _)| !name.is("data"));
+        let members: Vec<_> =
+            members.map(|(Name(name), value)| format!("{}:{}", name.get(), value.get())).collect();
+        // Through a map of text, a name that is none would not pass.
+        let object = RawValue::from_string(format!("{{{}}}", members.join(","))).map_err(S::Error::custom)?;
+        object.serialize(serializer)
     }
 }
 
@@ -130,6 +145,16 @@ mod tests {
             serde_json::to_string(&event.attributes()).unwrap(),
             r#"{"specversion":"1.0","id":"1","source":"/ä","type":"t","n":1.50}"#.replace("/ä", r"/\u00e4")
         );
+    }
+
+    #[test]
+    fn names_are_kept_as_they_were_written() {
+        let text = r#"{"specversion":"1.0","id":"1","source":"s","t\u0079pe":"t","\ud800":1,"dat\u0061":2}"#;
+        let event = read(text).unwrap().unwrap();
+        assert_eq!((&*event.event_type, event.data().unwrap().get()), ("t", "2"));
+        let attributes = r#"{"specversion":"1.0","id":"1","source":"s","t\u0079pe":"t","\ud800":1}"#;
+        assert_eq!(serde_json::to_string(&event.attributes()).unwrap(), attributes);
+        assert!(Members::parse("{1:2}").is_err() && Members::parse(r#"{"a":1,}"#).is_err());
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod target;
 mod verify;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 
@@ -45,6 +46,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    outlive_file_size_limit();
     // Exits with code 2 where the flags cannot be parsed.
     let Cli { command } = Cli::parse();
     let ended = match command {
@@ -55,4 +57,11 @@ fn main() -> ExitCode {
         Command::Verify(flags) => verify::Settings::check(flags).and_then(|settings| verify::run(&settings)),
     };
     outcome::exit_code(ended)
+}
+
+/// A write beyond the file size limit of the process (`ulimit -f`) kills it, unless it takes the signal. Then the
+/// write fails instead, as on a full disk, and is told as that.
+fn outlive_file_size_limit() {
+    // Without it, the program does what it did, only less gently.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }

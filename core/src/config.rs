@@ -59,7 +59,7 @@ pub struct Config {
     pub commit_bytes_max: usize,
     /// Bytes accepted but not yet acknowledged; beyond, append refuses. Default 32 MiB.
     pub pending_bytes_max: usize,
-    /// Bytes of the newest commits kept in memory for readers that follow the end. Default 4 MiB.
+    /// Bytes of the newest commits kept in memory for readers that follow the end. Default 1 MiB.
     pub tail_bytes_max: usize,
     /// An idle writer leaves a mark within this many milliseconds. Default 50.
     pub idle_mark_ms: u64,
@@ -88,7 +88,7 @@ impl Config {
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             commit_bytes_max: 1024 * 1024,
             pending_bytes_max: 32 * 1024 * 1024,
-            tail_bytes_max: 4 * 1024 * 1024,
+            tail_bytes_max: 1024 * 1024,
             idle_mark_ms: 50,
             removal_retry_ms: 1_000,
             salt_seed,

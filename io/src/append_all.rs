@@ -72,6 +72,10 @@ fn accept<'a, F: Framing, D: Disk>(
             now = timestamp();
             check(parts)?;
         }
+        if shared.leader_waits() {
+            state = shared.give_way(state);
+            check(parts)?;
+        }
         if state.commits.has_full_one() && !state.leading {
             // Written by somebody else while this thread encodes what follows.
             shared.wake_housekeeping(&mut state);

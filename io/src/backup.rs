@@ -12,6 +12,7 @@ use strandline_core::{
     BackupPlan, Framing, IoCause, IoFailure, IoOperation, JournalName, Listing, ReadRequest, SegmentId, Seq,
 };
 
+use crate::directory::lock;
 use crate::disk::Disk;
 use crate::error::Poisoned;
 use crate::failure::failed;
@@ -55,6 +56,12 @@ pub enum BackupError {
         /// The journal.
         journal: JournalName,
     },
+    /// Somebody writes there: another backup into the same directory, or the owner of journals in it.
+    #[error("the backup's directory {path} is open for writing already: wait, or choose another directory")]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A segment cannot be read or its copy not be written.
     #[error("segment {segment} cannot be copied: {failure}; mend the cause and try again")]
     Copy {
@@ -76,12 +83,21 @@ pub(crate) fn backup<F: Framing, D: Disk>(
     destination: &Path,
 ) -> Result<BackupReport, BackupError> {
     let journal = shared.performer.journal();
-    let disk = StdDisk::create(destination)
-        .map_err(|source| BackupError::Destination { path: destination.to_path_buf(), source })?;
-    if files_of(&disk, journal)?.listing != Listing::Segments(Vec::new()) {
-        let (path, journal) = (destination.to_path_buf(), journal.clone());
-        return Err(BackupError::Occupied { path, journal });
-    }
+    let path = || destination.to_path_buf();
+    let disk =
+        StdDisk::create(destination).map_err(|source| BackupError::Destination { path: path(), source })?;
+    let check_vacant = || match files_of(&disk, journal)?.listing == Listing::Segments(Vec::new()) {
+        true => Ok(()),
+        false => Err(BackupError::Occupied { path: path(), journal: journal.clone() }),
+    };
+    // Of the journal's own directory, which it keeps locked, this says more than that it is.
+    check_vacant()?;
+    // Two copies at once, of different lengths, would become one that has a hole.
+    let _lock = lock(&disk).map_err(|source| match source.kind() {
+        io::ErrorKind::WouldBlock => BackupError::Locked { path: path() },
+        _ => BackupError::Destination { path: path(), source },
+    })?;
+    check_vacant()?;
     let mut copy = Copy {
         from: SegmentReader::new(Arc::clone(shared.performer.disk()), Target::Journal(journal.clone())),
         to: &disk,

@@ -89,7 +89,7 @@ impl Directory {
 
 /// Takes the lock, with a little patience: where a process is just being started, the child has a copy of every
 /// handle until it executes its program, and so keeps a lock alive that was given up a moment ago.
-fn lock(disk: &StdDisk) -> io::Result<DirectoryLock> {
+pub(crate) fn lock(disk: &StdDisk) -> io::Result<DirectoryLock> {
     for _ in 0..LOCK_TRIES {
         match disk.try_lock() {
             Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(LOCK_PAUSE),

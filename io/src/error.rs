@@ -35,15 +35,15 @@ pub enum AppendError {
     /// The disk, the quota or the file size limit is exhausted.
     #[error("there was no space left to write the record: free some and append again; the journal goes on")]
     NoSpace,
-    /// The record was to be another one than the next: records before it were lost for lack of space, or
-    /// somebody else appended. Nothing was accepted.
+    /// Another number comes next than the one that was asked for: others appended, or what was accepted before
+    /// was lost for lack of space.
     #[error(
-        "the record was to be number {expected}, but the next one is {next}: append again what was lost, in order"
+        "sequence number {next} comes next, not {expected} as was asked for: see what became of those before"
     )]
-    OutOfTurn {
+    NotNext {
         /// The number that was asked for.
         expected: Seq,
-        /// The number that the next record gets.
+        /// The number that comes next.
         next: Seq,
     },
     /// The highest sequence number is taken.

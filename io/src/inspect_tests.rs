@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use strandline_core::{
-    Config, EventDraft, Framing, FramingKind, JournalName, Pcpj, Pryj, ReadUpTo, ScanOptions, Seq, Verdict,
+    Config, EventDraft, Framing, FramingKind, JournalName, Pcpj, Pryj, ReadUpTo, Refusal, ScanOptions, Seq,
+    Verdict,
 };
 
 use crate::disk::{Access, Disk, Entry};
@@ -163,6 +164,40 @@ fn a_backup_is_a_sound_journal_of_what_was_durable() {
     assert!(matches!(again, Err(BackupError::Occupied { .. })), "{again:?}");
     let (copy, report) = Directory::open(&copy).unwrap().journal::<Pryj>("a", small()).unwrap();
     assert_eq!((report.verdict, copy.append(b"goes its own way")), (Verdict::Sound, Ok(Seq::new(100))));
+}
+
+/// Otherwise the shorter of two copies would replace segments of the longer one.
+#[test]
+fn two_backups_into_one_directory_do_not_mix() {
+    let root = tempfile::tempdir().unwrap();
+    let journal = open(&root.path().join("live"));
+    journal.append(b"one").unwrap();
+    let copy = root.path().join("copy");
+    let held = Directory::open(&copy).unwrap();
+    let locked = journal.backup(&copy);
+    assert!(matches!(locked, Err(BackupError::Locked { .. })), "{locked:?}");
+    drop(held);
+    let taken = std::thread::scope(|scope| {
+        let copies: Vec<_> = (0..8).map(|_| scope.spawn(|| journal.backup(&copy).is_ok())).collect();
+        copies.into_iter().map(|copy| copy.join().unwrap()).filter(|done| *done).count()
+    });
+    assert_eq!(taken, 1);
+    let own = journal.backup(root.path().join("live"));
+    assert!(matches!(own, Err(BackupError::Occupied { .. })), "{own:?}");
+}
+
+#[test]
+fn a_segment_behind_a_link_that_leads_nowhere_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("live");
+    open(&path).append(b"one").unwrap();
+    std::os::unix::fs::symlink("unmounted", path.join("a-00000000000000000001.seg")).unwrap();
+    for _ in 0..2 {
+        let verdict = look::<Pryj>(&path).report.verdict;
+        assert!(matches!(verdict, Verdict::Refused(Refusal::Unreadable { .. })), "{verdict:?}");
+        let opened = Directory::open(&path).unwrap().journal::<Pryj>("a", small());
+        assert!(opened.is_err(), "a segment was created in its place");
+    }
 }
 
 /// Appends, closes, reopens, appends and reads.

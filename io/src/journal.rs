@@ -125,7 +125,7 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     /// what was lost are given out again, and what follows would otherwise stand in their place.
     ///
     /// # Errors
-    /// [`AppendError::OutOfTurn`] if the next number is another one; else as for [`append`](Self::append).
+    /// [`AppendError::NotNext`] if the next number is another one; else as for [`append`](Self::append).
     pub fn append_at(&self, seq: Seq, draft: F::Draft<'_>) -> Result<Seq, AppendError> {
         self.append_expecting(Some(seq), draft)
     }
@@ -177,7 +177,7 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     /// [`append_nowait`](Self::append_nowait), but only as record `seq`; see [`append_at`](Self::append_at).
     ///
     /// # Errors
-    /// [`AppendError::OutOfTurn`] if the next number is another one; else as for
+    /// [`AppendError::NotNext`] if the next number is another one; else as for
     /// [`append_nowait`](Self::append_nowait).
     pub fn append_nowait_at(&self, seq: Seq, draft: F::Draft<'_>) -> Result<Ticket<F, D>, AppendError> {
         self.append_nowait_expecting(Some(seq), draft)

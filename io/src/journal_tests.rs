@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use strandline_core::{Config, IoOperation, Pryj, ReadUpTo, Seq, SyncPolicy};
+use strandline_core::{Config, IoOperation, Pryj, ReadError, ReadUpTo, Seq, SyncPolicy};
 
 use crate::test_disk::{EIO, ENOSPC, Fault, TestDisk};
 use crate::{AppendError, Directory, FlushError, Journal, OpenError, Poisoned, ReadStep, Reader, config};
@@ -167,6 +167,29 @@ fn no_space_fails_what_waits_and_nothing_else() {
 }
 
 #[test]
+fn a_producer_that_asks_for_numbers_leaves_no_hole() {
+    let disk = TestDisk::new();
+    let journal = open(&disk);
+    journal.append(b"one").unwrap();
+    disk.hold_syncs();
+    let first = journal.append_nowait_at(Seq::new(1), b"two").unwrap();
+    disk.wait_for_held_sync();
+    // These gather behind the commit under way, and are lost.
+    let lost = journal.append_nowait_at(Seq::new(2), b"three").unwrap();
+    disk.inject("write a-", Fault::Error(ENOSPC), 1);
+    disk.release_syncs();
+    assert_eq!((first.wait(), lost.wait()), (Ok(Seq::new(1)), Err(AppendError::NoSpace)));
+    let refused = journal.append_nowait_at(Seq::new(3), b"four").err();
+    assert_eq!(refused, Some(AppendError::NotNext { expected: Seq::new(3), next: Seq::new(2) }));
+    let again = journal.append_nowait_at(Seq::new(2), b"three").unwrap();
+    assert_eq!(again.wait(), Ok(Seq::new(2)));
+    journal.close().unwrap();
+    assert_eq!(journal.append_nowait_at(Seq::new(7), b"late").err(), Some(AppendError::Closed));
+    let expected = [&b"one"[..], b"two", b"three"].map(<[u8]>::to_vec);
+    assert_eq!(read_all(&journal).into_values().collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_failed_sync_poisons_everything_that_follows() {
     let disk = TestDisk::new();
     let journal = open(&disk);
@@ -275,6 +298,29 @@ fn a_reader_is_told_what_was_trimmed() {
     assert!(!disk.names().contains(&"a-00000000000000000000.seg".to_string()), "{:?}", disk.names());
     let journal = open(&disk);
     assert_eq!((journal.first(), read_all(&journal).len()), (Seq::new(60), 40));
+}
+
+#[test]
+fn a_segment_that_is_removed_under_a_reader_is_trimmed_and_no_failure() {
+    let disk = TestDisk::new();
+    let journal = open_with(&disk, Config { tail_bytes_max: 0, ..small() });
+    for _ in 0..100 {
+        journal.append(&[7; 1_000]).unwrap();
+    }
+    let mut reader = journal.reader(Seq::ZERO, ReadUpTo::Durable);
+    let (oldest, trims) = (disk.path().join("a-00000000000000000000.seg"), journal.clone());
+    disk.before_next_open(move || {
+        trims.trim_to(Seq::new(60)).unwrap();
+        // Whether the journal has come to it already or not.
+        let _ = std::fs::remove_file(oldest);
+    });
+    let step = reader.next_batch(Some(Duration::ZERO)).unwrap();
+    assert!(matches!(step, ReadStep::Trimmed { first } if first == Seq::new(60)), "{step:?}");
+    // What is not there and was not given up is a failure.
+    let newest = journal.view().segments().next_back().unwrap().id();
+    std::fs::remove_file(disk.path().join(journal.name().segment_file(newest))).unwrap();
+    let error = journal.reader(newest.0, ReadUpTo::Durable).next_batch(Some(Duration::ZERO));
+    assert!(matches!(error, Err(ReadError::Failed { .. })), "{error:?}");
 }
 
 #[test]
@@ -507,6 +553,6 @@ fn a_record_that_asks_for_its_number_is_never_stored_behind_a_lost_one() {
     let lost = journal.append_nowait_at(Seq::new(1), b"lost").unwrap();
     assert_eq!(lost.wait(), Err(AppendError::NoSpace));
     let late = journal.append_nowait_at(Seq::new(2), b"late").err();
-    assert_eq!(late, Some(AppendError::OutOfTurn { expected: Seq::new(2), next: Seq::new(1) }));
+    assert_eq!(late, Some(AppendError::NotNext { expected: Seq::new(2), next: Seq::new(1) }));
     assert_eq!(journal.append_at(Seq::new(1), b"again"), Ok(Seq::new(1)));
 }

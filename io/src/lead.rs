@@ -71,7 +71,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             self.wake(&mut wakes);
             let result = self.performer.perform(&effect);
             drop(effect);
-            state = self.lock();
+            state = self.lock_first();
             complete(&mut state, Completion { id, result });
         }
         self.resign(&mut state);

@@ -131,19 +131,20 @@ impl<D: Disk> Performer<D> {
     }
 
     /// Makes the file begin with `head` and read as zeros from there to `reserve`, where it ends; durably.
-    /// It reads as zeros up to `zeros_to` already, and ends there. Where there is no space for the zeros
-    /// the file ends with its head: zeros are only for speed.
+    /// It reads as zeros up to `zeros_to` already, and ends there. Where there is no space for the zeros, it ends
+    /// behind the head: they are for speed, and what is left of the disk is for records.
     fn fill_head(&self, file: &D::File, head: &[u8], zeros_to: u64, reserve: u64) -> Result<(), IoFailure> {
         let disk = &*self.disk;
         let head_end = head.len() as u64;
+        let reserve_end = reserve.max(head_end);
         write_all(disk, file, 0, head).map_err(failed(IoOperation::Write))?;
-        let mut end = reserve.max(head_end);
-        let mut extent = zeros_to.max(end);
-        match write_zeros(disk, file, zeros_to.max(head_end), end).map_err(failed(IoOperation::Write)) {
-            Err(failure) if failure.is_no_space() => (end, extent) = (head_end, u64::MAX),
-            filled => filled?,
-        }
-        if extent > end {
+        let zeros_from = zeros_to.max(head_end);
+        let zeros = write_zeros(disk, file, zeros_from, reserve_end).map_err(failed(IoOperation::Write));
+        let end = match zeros {
+            Err(failure) if failure.is_no_space() => head_end,
+            zeros => zeros.map(|()| reserve_end)?,
+        };
+        if end < zeros_to.max(reserve_end) {
             disk.set_len(file, end).map_err(failed(IoOperation::Truncate))?;
         }
         disk.sync(file).map_err(failed(IoOperation::Sync))

@@ -5,7 +5,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use strandline_core::{Batch, Cursor, Framing, IoFailure, ReadError, ReadRequest, ReadUpTo, Replay, Seq};
+use strandline_core::{
+    Batch, Cursor, Framing, IoCause, IoFailure, ReadError, ReadRequest, ReadUpTo, Replay, Seq,
+};
 
 use crate::disk::Disk;
 use crate::segment_reader::{SegmentReader, Target};
@@ -63,8 +65,9 @@ impl<F: Framing, D: Disk> Reader<F, D> {
             match self.cursor.poll(state.view()) {
                 Replay::Read(request) => {
                     drop(state);
-                    self.read(request)?;
+                    let read = self.read(request);
                     state = shared.lock();
+                    self.unless_trimmed(read, &state)?;
                 }
                 Replay::CaughtUp if state.is_over() => return Ok(ReadStep::Closed),
                 Replay::CaughtUp => match shared.wait_for_progress(state, deadline) {
@@ -90,10 +93,11 @@ impl<F: Framing, D: Disk> Reader<F, D> {
             let step = match self.cursor.poll(state.view()) {
                 Replay::Read(request) => {
                     drop(state);
-                    if let Err(error) = self.read(request) {
+                    let read = self.read(request);
+                    state = shared.lock();
+                    if let Err(error) = self.unless_trimmed(read, &state) {
                         return Poll::Ready(Err(error));
                     }
-                    state = shared.lock();
                     continue;
                 }
                 Replay::CaughtUp if state.is_over() => ReadStep::Closed,
@@ -113,6 +117,19 @@ impl<F: Framing, D: Disk> Reader<F, D> {
     #[must_use]
     pub const fn next_seq(&self) -> Seq {
         self.cursor.next_seq()
+    }
+
+    /// Retention can remove a segment after the reader was sent to it. That is no failure: what is to be said
+    /// of it, the next look at the view says.
+    fn unless_trimmed(&self, read: Result<(), ReadError>, state: &State<F>) -> Result<(), ReadError> {
+        match read {
+            Err(ReadError::Failed { failure, .. })
+                if failure.cause == IoCause::NotFound && state.view().first() > self.cursor.next_seq() =>
+            {
+                Ok(())
+            }
+            read => read,
+        }
     }
 
     fn read(&mut self, request: ReadRequest) -> Result<(), ReadError> {

@@ -1,6 +1,7 @@
 //! What the handles of one journal, its waiters, readers and housekeeping thread share.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -23,6 +24,8 @@ pub(crate) struct Shared<F: Framing, D: Disk> {
     lease: Mutex<Option<Lease<D>>>,
     pub(crate) clock: Clock,
     state: Mutex<State<F>>,
+    /// The leader waits for the lock.
+    lock_wanted: AtomicBool,
     /// The housekeeping thread waits here.
     pub(crate) work: Condvar,
     /// Readers that have caught up wait here.
@@ -122,6 +125,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             lease: Mutex::new(Some(lease)),
             clock: Clock::new(),
             state: Mutex::new(state),
+            lock_wanted: AtomicBool::new(false),
             work: Condvar::new(),
             progress: Condvar::new(),
         }
@@ -130,6 +134,29 @@ impl<F: Framing, D: Disk> Shared<F, D> {
     /// Takes the lock. A panic under it has been noted by [`State::abandon`], which is what later callers look at.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State<F>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lock, ahead of a thread that appends many records at a time.
+    pub(crate) fn lock_first(&self) -> MutexGuard<'_, State<F>> {
+        self.lock_wanted.store(true, Ordering::Relaxed);
+        let state = self.lock();
+        self.lock_wanted.store(false, Ordering::Relaxed);
+        state
+    }
+
+    /// Lets the leader have the lock if it waits for it. A mutex is not fair: who gives it up and takes it
+    /// again at once mostly gets it, and the disk would rest until a whole queue is full.
+    pub(crate) fn give_way<'a>(&'a self, state: MutexGuard<'a, State<F>>) -> MutexGuard<'a, State<F>> {
+        drop(state);
+        while self.leader_waits() {
+            std::thread::yield_now();
+        }
+        self.lock()
+    }
+
+    /// Whether the leader waits for the lock.
+    pub(crate) fn leader_waits(&self) -> bool {
+        self.lock_wanted.load(Ordering::Relaxed)
     }
 
     /// Gives the journal's name back: nothing of it is written any more.
@@ -173,7 +200,12 @@ impl<F: Framing> State<F> {
     ) -> Result<(Seq, Arc<CommitState>), AppendError> {
         let next = self.next_seq();
         if let Some(expected) = expected.filter(|expected| *expected != next) {
-            return Err(AppendError::OutOfTurn { expected, next });
+            // Why it stopped, or was closed, says more than a number.
+            return match self.poisoned() {
+                Some(poisoned) => Err(poisoned.into()),
+                None if self.closing => Err(AppendError::Closed),
+                None => Err(AppendError::NotNext { expected, next }),
+            };
         }
         // Read under the lock, so that timestamps rise with the sequence numbers.
         let (seq, commit) = self.append_at(timestamp(), draft)?;

@@ -120,8 +120,12 @@ impl Disk for StdDisk {
                     entries.push(Entry { name, len: if is_file { metadata.len() } else { 0 }, is_file });
                 }
                 // A link whose target cannot be seen is listed as a file: if it is a segment, then to open
-                // it fails, and that must be told; to leave it out would make a shorter journal.
-                Err(_) if is_link(&entry) => entries.push(Entry { name, len: 0, is_file: true }),
+                // it fails, and that must be told; to leave it out would make a shorter journal. It has the
+                // link's own length, because an empty file might be taken for what it is without a look.
+                Err(_) if is_link(&entry) => {
+                    let len = entry.metadata()?.len().max(1);
+                    entries.push(Entry { name, len, is_file: true });
+                }
                 Err(error) if error.kind() == ErrorKind::NotFound => {} // removed meanwhile
                 Err(error) => return Err(error),
             }
@@ -255,7 +259,7 @@ mod tests {
         assert_eq!(
             entries,
             [
-                entry("dangling", 0, true),
+                entry("dangling", 7, true),
                 entry("file", 5, true),
                 entry("folder", 0, false),
                 entry("link", 5, true)

@@ -36,6 +36,7 @@ struct Shared {
     syncs: AtomicUsize,
     gate: Mutex<Gate>,
     opened: Condvar,
+    before_open: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 /// Holds syncs back, so that a test can look at what happens meanwhile.
@@ -62,6 +63,7 @@ impl TestDisk {
             syncs: AtomicUsize::new(0),
             gate: Mutex::default(),
             opened: Condvar::new(),
+            before_open: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -115,6 +117,11 @@ impl TestDisk {
         drop(self.shared.opened.wait_while(gate, |gate| gate.waiting == 0).unwrap());
     }
 
+    /// Has something happen just before the next file is opened.
+    pub(crate) fn before_next_open(&self, happens: impl FnOnce() + Send + 'static) {
+        *self.shared.before_open.lock().unwrap() = Some(Box::new(happens));
+    }
+
     fn pass_gate(&self) {
         let mut gate = self.shared.gate.lock().unwrap();
         gate.waiting += 1;
@@ -163,6 +170,10 @@ impl Disk for TestDisk {
     }
 
     fn open(&self, name: &str, access: Access) -> io::Result<TestFile> {
+        let happens = self.shared.before_open.lock().unwrap().take();
+        if let Some(happens) = happens {
+            happens();
+        }
         let file = self.shared.inner.open(name, access)?;
         Ok(TestFile { name: Mutex::new(name.to_string()), file })
     }

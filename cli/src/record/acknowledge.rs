@@ -9,7 +9,6 @@ use strandline::{AppendError, Journal};
 use strandline_core::{Pcpj, Seq};
 
 use super::ingest::Receipt;
-use crate::outcome::say;
 use crate::progress::Counter;
 
 /// How often it looks whether a weaker sync policy has made more durable, in the absence of new lines.
@@ -50,6 +49,8 @@ pub(super) struct Acknowledger {
     journal: Journal<Pcpj>,
     /// Where numbers are printed; nothing without `--ack`, or once nobody reads them.
     acks: Option<BufWriter<StdoutLock<'static>>>,
+    /// Why they could not be written, unless it is that nobody reads them.
+    unwritten: Option<io::Error>,
     /// The first number of this run.
     first: Option<Seq>,
     printed_end: Seq,
@@ -63,7 +64,15 @@ impl Acknowledger {
         let acks = ack.then(|| BufWriter::new(io::stdout().lock()));
         // Between printed numbers, or what is typed, a moving line would only disturb.
         let counter = Counter::new("events", !ack && !io::stdin().is_terminal());
-        Self { journal, acks, first: None, printed_end: Seq::ZERO, acknowledged_end: Seq::ZERO, counter }
+        Self {
+            journal,
+            acks,
+            unwritten: None,
+            first: None,
+            printed_end: Seq::ZERO,
+            acknowledged_end: Seq::ZERO,
+            counter,
+        }
     }
 
     /// Waits for every receipt until there are no more; gives the first failure, behind which
@@ -71,8 +80,8 @@ impl Acknowledger {
     pub(super) fn run(&mut self, receipts: Receiver<Receipt>) -> Option<Lost> {
         let mut lost: Option<Lost> = None;
         while let Some(receipt) = self.next(&receipts, lost.is_some()) {
-            let Receipt { line, accepted } = receipt;
-            match accepted.wait() {
+            let Receipt { line, ticket } = receipt;
+            match ticket.wait() {
                 Ok(seq) => self.take(seq),
                 Err(error) => lost.get_or_insert(Lost { line, count: 0, error }).count += 1,
             }
@@ -83,16 +92,27 @@ impl Acknowledger {
     /// Prints the numbers that became durable and were not printed yet, and makes sure that they arrive.
     pub(super) fn print_durable(&mut self) {
         self.print();
-        if let Some(acks) = &mut self.acks
-            && acks.flush().is_err()
-        {
-            // Nobody reads them. The input is recorded all the same.
-            self.acks = None;
+        if let Some(Err(error)) = self.acks.as_mut().map(Write::flush) {
+            self.give_up(error);
+        }
+    }
+
+    /// Numbers are not printed any more. The input is recorded all the same.
+    fn give_up(&mut self, error: io::Error) {
+        if let Some(acks) = self.acks.take() {
+            // What it holds is not to be tried again.
+            drop(acks.into_parts());
+        }
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            self.unwritten.get_or_insert(error);
         }
     }
 
     /// Says what was recorded.
-    pub(super) fn print_summary(&mut self) {
+    ///
+    /// # Errors
+    /// Something could not be written to standard output, other than because nobody reads it.
+    pub(super) fn print_summary(&mut self) -> io::Result<()> {
         self.counter.finish();
         let durable_end = self.journal.durable_end().min(self.acknowledged_end);
         let recorded =
@@ -106,11 +126,11 @@ impl Acknowledger {
         self.acks = None;
         let mut out = io::stdout().lock();
         let printed = serde_json::to_writer(&mut out, &summary).map_err(io::Error::from);
-        match printed.and_then(|()| writeln!(out)).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                say(format_args!("standard output cannot be written: {error}"));
-            }
-            _ => {}
+        let printed = printed.and_then(|()| writeln!(out)).and_then(|()| out.flush());
+        match (self.unwritten.take(), printed) {
+            (Some(error), _) => Err(error),
+            (None, Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            (None, printed) => printed,
         }
     }
 
@@ -153,9 +173,8 @@ impl Acknowledger {
         }
         let end = self.journal.durable_end().min(self.acknowledged_end);
         while self.printed_end < end {
-            if writeln!(acks, "{}", self.printed_end).is_err() {
-                self.acks = None;
-                return;
+            if let Err(error) = writeln!(acks, "{}", self.printed_end) {
+                return self.give_up(error);
             }
             self.printed_end = self.printed_end.next();
         }

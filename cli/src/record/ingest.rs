@@ -14,38 +14,12 @@ use crate::outcome::say;
 
 const INPUT_BUFFER_BYTES: usize = 64 * 1024;
 
-/// A line that was accepted.
+/// A line that was accepted, and is committed soon.
 pub(super) struct Receipt {
     /// Its number, from 1 on.
     pub(super) line: u64,
-    /// What became of it.
-    pub(super) accepted: Accepted,
-}
-
-/// How a line was accepted.
-pub(super) enum Accepted {
-    /// It is committed soon.
-    Pending(Ticket<Pcpj>),
-    /// It is acknowledged already.
-    Acknowledged(Seq),
-}
-
-impl Accepted {
-    /// Its sequence number, if it comes to be.
-    fn seq(&self) -> Seq {
-        match self {
-            Self::Pending(ticket) => ticket.seq(),
-            Self::Acknowledged(seq) => *seq,
-        }
-    }
-
-    /// Waits until it is acknowledged.
-    pub(super) fn wait(self) -> Result<Seq, AppendError> {
-        match self {
-            Self::Pending(ticket) => ticket.wait(),
-            Self::Acknowledged(seq) => Ok(seq),
-        }
-    }
+    /// Says how it ends.
+    pub(super) ticket: Ticket<Pcpj>,
 }
 
 /// What became of the input.
@@ -71,7 +45,7 @@ pub(super) enum Stop {
         /// Why.
         error: AppendError,
     },
-    /// Nobody takes the receipts any more, because one of them failed.
+    /// An earlier line was lost, and nobody takes the receipts of later ones any more.
     NotWanted,
 }
 
@@ -99,15 +73,14 @@ pub(super) struct Ingest {
     journal: Journal<Pcpj>,
     settings: LineSettings,
     receipts: SyncSender<Receipt>,
-    /// The sequence number that comes next, unless a void took back what was accepted.
-    next: Seq,
+    /// The number after that of the last line: what asks for it is not recorded behind a hole.
+    next: Option<Seq>,
     skipped: u64,
 }
 
 impl Ingest {
     pub(super) fn new(journal: Journal<Pcpj>, settings: LineSettings, receipts: SyncSender<Receipt>) -> Self {
-        let next = journal.next_seq();
-        Self { journal, settings, receipts, next, skipped: 0 }
+        Self { journal, settings, receipts, next: None, skipped: 0 }
     }
 
     /// Takes in all of standard input.
@@ -129,7 +102,10 @@ impl Ingest {
             let line = lines.number();
             match appended {
                 Ok(None) => {}
-                Ok(Some(accepted)) => self.hand_over(Receipt { line, accepted })?,
+                Ok(Some(ticket)) => {
+                    self.next = Some(ticket.seq().next());
+                    self.receipts.send(Receipt { line, ticket }).map_err(|_| Stop::NotWanted)?;
+                }
                 Err(Refused::Line(bad)) => {
                     say(format_args!("line {line} was not recorded: {bad}"));
                     self.skipped += 1;
@@ -137,15 +113,15 @@ impl Ingest {
                         return Err(Stop::BadLine);
                     }
                 }
-                // Earlier lines were lost; their receipts say so.
-                Err(Refused::Journal(AppendError::OutOfTurn { .. })) => return Err(Stop::NotWanted),
+                // Lines before it were lost. The other thread, which waits for them, says which and why.
+                Err(Refused::Journal(AppendError::NotNext { .. })) => return Err(Stop::NotWanted),
                 Err(Refused::Journal(error)) => return Err(Stop::Append { line, error }),
             }
         }
     }
 
     /// Appends a line; nothing for a blank one.
-    fn take(&self, line: Line<'_>) -> Result<Option<Accepted>, Refused> {
+    fn take(&self, line: Line<'_>) -> Result<Option<Ticket<Pcpj>>, Refused> {
         let Line::Whole(payload) = line else { return Err(BadLine::TooLong.into()) };
         let text = check_text(payload)?;
         if text.trim_ascii().is_empty() {
@@ -158,23 +134,25 @@ impl Ingest {
             None => (&settings.event_type, &settings.source),
         };
         let draft = EventDraft { domain: settings.domain, event_type, source, payload };
-        // Each line asks for its number, so that none is recorded behind one that was lost.
-        match self.journal.append_nowait_at(self.next, draft) {
-            Ok(ticket) => Ok(Some(Accepted::Pending(ticket))),
-            // Too much waits already: this one waits for room, and for its own commit.
-            Err(AppendError::Full { .. }) => match self.journal.append_at(self.next, draft) {
-                Ok(seq) => Ok(Some(Accepted::Acknowledged(seq))),
-                Err(error) => Err(Refused::Journal(error)),
-            },
+        match self.append(draft) {
+            Ok(ticket) => Ok(Some(ticket)),
             Err(AppendError::Draft(error)) => Err(BadLine::from(error).into()),
             Err(error) => Err(Refused::Journal(error)),
         }
     }
 
-    /// Passes a receipt on.
-    fn hand_over(&mut self, receipt: Receipt) -> Result<(), Stop> {
-        self.next = receipt.accepted.seq().next();
-        self.receipts.send(receipt).map_err(|_| Stop::NotWanted)
+    fn append(&self, draft: EventDraft<'_>) -> Result<Ticket<Pcpj>, AppendError> {
+        loop {
+            let appended = match self.next {
+                Some(next) => self.journal.append_nowait_at(next, draft),
+                None => self.journal.append_nowait(draft),
+            };
+            match appended {
+                // Too much waits already. However the flush ends, the next try says what is to be said.
+                Err(AppendError::Full { .. }) => drop(self.journal.flush()),
+                appended => return appended,
+            }
+        }
     }
 }
 
@@ -231,7 +209,16 @@ mod tests {
 
     #[test]
     fn any_json_value_is_good() {
-        for good in ["null", " 1.50e400 ", "\"\\ud800\"", "[]", "{\"a\":1,\"a\":2}", &"[".repeat(9), "{}"] {
+        for good in [
+            "null",
+            " 1.50e400 ",
+            "\"\\ud800\"",
+            "{\"\\udc00\":1}",
+            "[]",
+            "{\"a\":1,\"a\":2}",
+            &"[".repeat(9),
+            "{}",
+        ] {
             let closed =
                 format!("{good}{}", if good.starts_with("[[") { "]".repeat(9) } else { String::new() });
             assert_eq!(verdict(closed.as_bytes()), "false", "{closed}");

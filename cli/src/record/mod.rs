@@ -143,7 +143,7 @@ pub(crate) fn run(settings: Settings) -> Result<Ended, Failure> {
     let closed = journal.flush().err().map(Failure::problem);
     acknowledger.print_durable();
     let closed = closed.or(journal.close().err().map(Failure::problem));
-    acknowledger.print_summary();
+    let printed = acknowledger.print_summary();
     match (failed, ingested.stop, closed) {
         (Some(failure), ..) => Err(Failure::problem(failure)),
         (None, Some(Stop::Input(error)), _) => {
@@ -157,6 +157,8 @@ pub(crate) fn run(settings: Settings) -> Result<Ended, Failure> {
             if ingested.skipped > 1 {
                 say(format_args!("{} lines were not recorded", ingested.skipped));
             }
+            // Last, because it says the least of the journal.
+            printed?;
             Ok(if ingested.skipped == 0 { Ended::Sound } else { Ended::Problem })
         }
     }

@@ -38,8 +38,8 @@ pub(super) enum Step<F: Framing> {
     Damaged,
     /// The journal ends behind the reader's place.
     Replaced {
-        /// Where it ends.
-        end: Seq,
+        /// Where it ends; nothing if it is gone.
+        end: Option<Seq>,
     },
 }
 
@@ -78,7 +78,7 @@ impl<'a> Follower<'a> {
             Listing::Segments(segments) => segments,
             Listing::Bare { len } => vec![SegmentFile { id: Listing::BARE, len }],
         };
-        let Some(first) = segments.first() else { return Ok(Step::Replaced { end: Seq::ZERO }) };
+        let Some(first) = segments.first() else { return Ok(Step::Replaced { end: None }) };
         if self.next < first.id.0 {
             return Ok(self.trimmed(first.id.0));
         }
@@ -88,7 +88,7 @@ impl<'a> Follower<'a> {
                 Some(successor) if successor <= self.next => {}
                 // A segment that is not there any more was removed meanwhile: the next listing tells.
                 Some(successor) => return Ok(self.sealed(segment.id, successor)?.unwrap_or(Step::Nothing)),
-                None => return Ok(self.last(segment.id)?.unwrap_or(Step::Nothing)),
+                None => return Ok(self.last(segment)?.unwrap_or(Step::Nothing)),
             }
         }
         Ok(Step::Nothing)
@@ -104,8 +104,9 @@ impl<'a> Follower<'a> {
     }
 
     /// The last segment: what a mark proves. Only if something came since the last look.
-    fn last<F: Framing>(&mut self, segment: SegmentId) -> Result<Option<Step<F>>, Failure> {
-        if self.is_unchanged(segment) {
+    fn last<F: Framing>(&mut self, file: &SegmentFile) -> Result<Option<Step<F>>, Failure> {
+        let segment = file.id;
+        if self.is_unchanged(file) {
             return Ok(None);
         }
         let Some(found) = self.source.inspect_segment::<F>(segment)? else { return Ok(None) };
@@ -114,7 +115,7 @@ impl<'a> Follower<'a> {
             return Ok(Some(self.trimmed(report.first)));
         }
         if report.end < self.next {
-            return Ok(Some(Step::Replaced { end: report.end }));
+            return Ok(Some(Step::Replaced { end: Some(report.end) }));
         }
         // From here on, all that was seen is told.
         self.seen = report.segments.last().map(|report| (segment, report.bytes));
@@ -142,9 +143,12 @@ impl<'a> Follower<'a> {
         Step::Trimmed { from, first }
     }
 
-    /// Whether nothing stands behind the frames that were there at the last look.
-    fn is_unchanged(&self, segment: SegmentId) -> bool {
-        let Some((_, end)) = self.seen.filter(|(seen, _)| *seen == segment) else { return false };
+    /// Whether nothing stands behind the frames that were there at the last look, and all of them still are.
+    fn is_unchanged(&self, file: &SegmentFile) -> bool {
+        let Some((segment, end)) = self.seen.filter(|(seen, _)| *seen == file.id) else { return false };
+        if file.len < end {
+            return false;
+        }
         let disk = self.source.disk();
         let mut peek = [0; PEEK_BYTES];
         let read = disk

@@ -147,8 +147,12 @@ fn follow_on<F: Printable>(
                 return Ok(Ended::Problem);
             }
             Step::Replaced { end } => {
+                let reason = match end {
+                    Some(end) => format!("ends before record {end} now, which is less than was printed"),
+                    None => "has no segment any more".to_string(),
+                };
                 return Err(Failure::problem(anyhow::anyhow!(
-                    "{}: the journal ends before record {end} now, behind what was printed: it was replaced",
+                    "{}: the journal {reason}: it was replaced, cut or removed",
                     source.name()
                 )));
             }

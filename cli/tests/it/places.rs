@@ -1,4 +1,6 @@
 use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 use strandline_core::{Pryj, Seq};
 
@@ -82,4 +84,49 @@ fn a_trimmed_journal_begins_where_it_begins() {
     assert_eq!((gap.code, gap.text()), (0, "4\n"));
     assert_eq!(gap.err, "strandline: input: records 1 to 3 are no longer kept\n");
     assert_eq!(place.run("stat", &["--json"]).succeeds().json()[0]["journals"][0]["first"], 4);
+}
+
+/// What is recorded is recorded, but who asked for the numbers has not got them.
+#[test]
+fn output_that_cannot_be_written_is_told() {
+    let place = Place::new();
+    let full = || Stdio::from(fs::File::options().write(true).open("/dev/full").unwrap());
+    for (command, flags) in [("record", &[][..]), ("record", &["--ack"]), ("cat", &[]), ("verify", &[])] {
+        let mut child = program(command)
+            .arg(&place.journal)
+            .args(flags)
+            .stdin(Stdio::piped())
+            .stdout(full())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        if command == "record" {
+            child.stdin.take().unwrap().write_all(b"1\n2\n").unwrap();
+        }
+        let ended = child.wait_with_output().unwrap();
+        let err = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(2), "{command} {flags:?}: {err}");
+        assert!(err.contains("standard output cannot be written"), "{command} {flags:?}: {err}");
+    }
+    assert_eq!(place.run("cat", &[]).lines().len(), 4);
+}
+
+/// It ends like a full disk, and not by a signal.
+#[test]
+fn the_file_size_limit_is_told() {
+    let place = Place::new();
+    place.record("1\n");
+    let limited = |command: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -f 100; exec \"$0\" \"$@\""]).arg(env!("CARGO_BIN_EXE_strandline"));
+        shell.arg(command).arg(&place.journal);
+        shell
+    };
+    let lines = format!("\"{}\"\n", "x".repeat(1_000)).repeat(1_000);
+    let ran = feed(&mut limited("record"), lines.as_bytes());
+    ran.fails(1, &["not recorded", "no space"]);
+    let recorded: u64 = ran.json().last().unwrap()["count"].as_u64().unwrap();
+    assert_eq!(place.verdict()["count"], recorded + 1);
+    assert_eq!(place.run("verify", &[]).code, 0);
+    place.feed("record", &[], b"2\n").succeeds();
 }

@@ -76,8 +76,14 @@ impl Framing for Pryj {
         // and fail its own checksum rather than be cut short silently.
         let length = u32::try_from(draft.len()).unwrap_or(u32::MAX);
         let start = out.len();
-        out.put_u32_le(length);
-        out.put_u64_le(seq.get());
+        let mut head = [0; PAYLOAD_AT];
+        {
+            let mut fields = head.as_mut_slice();
+            fields.put_u32_le(length);
+            fields.put_u64_le(seq.get());
+        }
+        out.reserve(OVERHEAD + draft.len());
+        out.put_slice(&head);
         out.put_slice(draft);
         let crc = crc32c::crc32c(out.get(start..).unwrap_or_default());
         out.put_u32_le(crc);
