@@ -156,7 +156,7 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
         }
         // Whether there is space is the script's matter; from here on there is, but for a while in some.
         running.machine.disk.set_capacity(None);
-        let full = is_turn(self.statistics.states, FULL_EVERY).then(full_disk);
+        let full = is_turn(self.statistics.states, FULL_EVERY).then(|| full_disk(self.statistics.states));
         let after = [
             Operation::Append(SIZES_AFTER.to_vec()),
             Operation::Drain,
@@ -199,10 +199,19 @@ pub(super) fn every_survivors(
         .chain(random.filter(move |_| ranks > 1))
 }
 
-/// A commit that finds no space, and one that fits again.
-fn full_disk() -> [Operation; 5] {
-    let (small, large) = (Operation::Append(vec![9]), Operation::Append(vec![300]));
-    [small, Operation::Space(FULL_BYTES), large, Operation::Drain, Operation::SpaceBack]
+/// A commit of which only a part finds space, and a power loss once that was told; a second one, and space again.
+fn full_disk(number: u64) -> [Operation; 7] {
+    let commit = || Operation::Append(vec![9, 300]);
+    let lost = Operation::PowerLoss(Survivors::Random(number));
+    [
+        Operation::Space(FULL_BYTES),
+        commit(),
+        Operation::Drain,
+        lost,
+        commit(),
+        Operation::Drain,
+        Operation::SpaceBack,
+    ]
 }
 
 /// Whether it is the turn of the state of this number, where every so many have one; 0 stands for none.
