@@ -18,6 +18,11 @@
 
 #![forbid(unsafe_code)]
 
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod command;
 pub mod disk;
 mod explorer;
@@ -27,7 +32,10 @@ mod trace;
 mod violation;
 mod workload;
 
-pub use explorer::{Options, Statistics, exhaust, explore, shrink, small_scopes};
+pub use explorer::{
+    Application, BrokenPromise, Options, Promises, Statistics, exhaust, explore, explore_application, shrink,
+    small_scopes,
+};
 pub use oracle::{Oracle, Recovered};
 pub use trace::Trace;
 pub use violation::{Broken, Check, CrashPoint, Loss, Violation};

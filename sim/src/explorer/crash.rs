@@ -14,6 +14,12 @@ use crate::workload::{Operation, Settings, SimFraming};
 /// Payload sizes appended after a recovery: one that lies within a sector, and one that does not.
 const SIZES_AFTER: [u32; 2] = [9, 70];
 
+/// In one of so many states the disk is full for a while.
+const FULL_EVERY: u64 = 8;
+
+/// How much space is left then, in bytes: enough to begin with a commit, and not enough to end it.
+const FULL_BYTES: u32 = 130;
+
 /// Time that passes then, long enough for an idle mark, in milliseconds.
 const IDLE_MS: u32 = 200;
 
@@ -61,7 +67,7 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
         for snapshot in &moment.snapshots {
             self.statistics.steps += 1;
             self.crash(&moment.world, snapshot, Loss::Kill)?;
-            for survivors in self.every_survivors(snapshot) {
+            for survivors in every_survivors(snapshot, self.options.random_subsets) {
                 self.crash(&moment.world, snapshot, Loss::Power(survivors))?;
             }
         }
@@ -80,17 +86,6 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
             }
         }
         Ok(())
-    }
-
-    fn every_survivors(&self, snapshot: &Snapshot) -> impl Iterator<Item = Survivors> + use<F, D> {
-        let ranks = snapshot.state.unsynced();
-        let (step, subsets) = (snapshot.step, self.options.random_subsets);
-        let random = (0..subsets).map(move |n| Survivors::Random(step * subsets + n));
-        [Survivors::None, Survivors::All]
-            .into_iter()
-            .chain((1..ranks).map(Survivors::Prefix))
-            .chain((0..ranks).map(Survivors::AllBut))
-            .chain(random.filter(move |_| ranks > 1))
     }
 
     fn crash(&mut self, world: &World, snapshot: &Snapshot, loss: Loss) -> Result<(), Broken> {
@@ -159,10 +154,16 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
             let detail = format!("{:?}, {:?}, files were {was} and are {is}", report.verdict, report.repair);
             return Err(Check::SecondOpenIsClean.broken(detail).into());
         }
-        // Whether there is space is the script's matter; from here on there is.
+        // Whether there is space is the script's matter; from here on there is, but for a while in some.
         running.machine.disk.set_capacity(None);
-        for operation in [Operation::Append(SIZES_AFTER.to_vec()), Operation::Drain, Operation::Tick(IDLE_MS)]
-        {
+        let full = is_turn(self.statistics.states, FULL_EVERY).then(|| full_disk(self.statistics.states));
+        let after = [
+            Operation::Append(SIZES_AFTER.to_vec()),
+            Operation::Drain,
+            Operation::Tick(IDLE_MS),
+            Operation::Trim(1),
+        ];
+        for operation in full.into_iter().flatten().chain(after) {
             running = running.execute(&operation)?;
         }
         let (machine, closed) = running.close()?;
@@ -182,6 +183,35 @@ impl<'a, F: SimFraming, D: Interpreter> Crashes<'a, F, D> {
     fn machine(&self, world: World, state: DiskState) -> Machine<'a, F, D> {
         Machine::start(self.settings, state, world, self.buffer.clone())
     }
+}
+
+/// Every choice of survivors at a step: none, all, each prefix, each single change missing, and so many random subsets.
+pub(super) fn every_survivors(
+    snapshot: &Snapshot,
+    random_subsets: u64,
+) -> impl Iterator<Item = Survivors> + use<> {
+    let (ranks, step) = (snapshot.state.unsynced(), snapshot.step);
+    let random = (0..random_subsets).map(move |n| Survivors::Random(step * random_subsets + n));
+    [Survivors::None, Survivors::All]
+        .into_iter()
+        .chain((1..ranks).map(Survivors::Prefix))
+        .chain((0..ranks).map(Survivors::AllBut))
+        .chain(random.filter(move |_| ranks > 1))
+}
+
+/// A commit of which only a part finds space, and a power loss once that was told; a second one, and space again.
+fn full_disk(number: u64) -> [Operation; 7] {
+    let commit = || Operation::Append(vec![9, 300]);
+    let lost = Operation::PowerLoss(Survivors::Random(number));
+    [
+        Operation::Space(FULL_BYTES),
+        commit(),
+        Operation::Drain,
+        lost,
+        commit(),
+        Operation::Drain,
+        Operation::SpaceBack,
+    ]
 }
 
 /// Whether it is the turn of the state of this number, where every so many have one; 0 stands for none.

@@ -5,6 +5,7 @@
 //! single change missing, and random subsets. Whatever is left is opened, read, opened again, written to, closed
 //! and opened once more; see [`crash`](self::crash). States that nothing can tell apart are looked at once.
 
+mod application;
 mod crash;
 mod damage;
 mod exhaustive;
@@ -19,6 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use strandline_core::{FramingKind, Pcpj, Pryj};
 
+pub use application::{Application, BrokenPromise, Promises, explore_application};
 use crash::Crashes;
 pub use exhaustive::{exhaust, small_scopes};
 use machine::{Machine, shared_buffer};

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Plants each bug of planted.tsv in a copy of the workspace, and looks whether the check that must catch it does.
+#
+#   sim/planted/run.sh [NAME...]      all bugs, or those named
+#
+# Prints a table; exits with 1 if a bug is not caught, or is caught by another check than the table names.
+# SEEDS (300) bounds the smoke runs, FULL_SEEDS (40) the full runs that follow where smoke finds nothing.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(git -C "$here" rev-parse --show-toplevel)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export CARGO_TARGET_DIR=${PLANTED_TARGET_DIR:-$work/target}
+# A patched copy is built once and run for seconds: whole-program optimisation does not pay.
+export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+
+copy=$work/copy
+mkdir "$copy"
+git -C "$root" ls-files -z | (cd "$root" && xargs -0 tar -c) | tar -x -C "$copy"
+
+# Runs the explorer over a bounded number of seeds; sets caught_by and after.
+explore() {
+    local out=$work/out err=$work/err
+    for run in "smoke --seeds 0..${SEEDS:-300} --smoke" "full --seeds 0..${FULL_SEEDS:-40}"; do
+        read -r kind arguments <<<"$run"
+        # shellcheck disable=SC2086
+        if ! timeout 900 "$CARGO_TARGET_DIR/release/strandline-sim" $arguments --no-shrink >"$out" 2>"$err"; then
+            caught_by=$(sed -n 's/^violation of //p' "$out" | head -n 1)
+            local seed crashes
+            seed=$(sed -n 's/.*--seed \([0-9]*\) .*/\1/p' "$out" | head -n 1)
+            crashes=$(sed -n 's/.* \([0-9]*\) crashes.*/\1/p' "$err" | tail -n 1)
+            after="$kind seed $seed, $crashes crashes before"
+            [ -n "$caught_by" ] || caught_by="(the run ended without a violation)"
+            return
+        fi
+    done
+}
+
+# Runs one test of a package, which must fail; sets caught_by and after.
+run_test() {
+    local package=$1 name=$2 out=$work/out
+    if cargo test --quiet --release --manifest-path "$copy/Cargo.toml" -p "$package" -- "$name" >"$out" 2>&1; then
+        return
+    fi
+    if grep -q "^test result: FAILED\|test result: FAILED" "$out"; then
+        caught_by=test
+        after=$name
+    else
+        caught_by="(the tests do not build)"
+        tail -n 20 "$out" >&2
+    fi
+}
+
+missed=0
+printf '| %s | %s | %s | %s |\n' bug 'caught by' after seconds
+printf '|---|---|---|---|\n'
+while IFS=$'\t' read -r name catcher checks _; do
+    case $name in '#'* | '') continue ;; esac
+    if [ $# -gt 0 ] && [[ " $* " != *" $name "* ]]; then continue; fi
+    started=$SECONDS
+    caught_by='' after='-'
+    (cd "$copy" && git apply "$here/$name.patch")
+    if [ "$catcher" = sim ]; then
+        if cargo build --quiet --release --manifest-path "$copy/Cargo.toml" -p strandline-sim 2>"$work/build"; then
+            explore
+        else
+            caught_by="(does not build)"
+            tail -n 20 "$work/build" >&2
+        fi
+    else
+        IFS=: read -r _ package test <<<"$catcher"
+        run_test "$package" "$test"
+    fi
+    (cd "$copy" && git apply --reverse "$here/$name.patch")
+    case ",$checks," in
+        *",$caught_by,"*) verdict=$caught_by ;;
+        *)
+            verdict="NOT CAUGHT as planned: ${caught_by:-nothing found}"
+            missed=$((missed + 1))
+            ;;
+    esac
+    printf '| `%s` | %s | %s | %s |\n' "$name" "$verdict" "$after" $((SECONDS - started))
+done <"$here/planted.tsv"
+[ "$missed" -eq 0 ]
