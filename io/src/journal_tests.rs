@@ -504,6 +504,19 @@ fn a_poison_from_the_background_reaches_who_waits() {
     assert!(matches!(journal.append(b"late"), Err(AppendError::Poisoned(_))));
 }
 
+/// The housekeeping thread sleeps through the failure, and the close waits for it to end.
+#[test]
+fn a_close_that_poisons_ends() {
+    let disk = TestDisk::new();
+    let journal = open_with(&disk, Config { idle_mark_ms: 1, ..small() });
+    journal.append(b"one").unwrap();
+    while !journal.is_asleep() {
+        thread::yield_now();
+    }
+    disk.inject("sync", Fault::Error(EIO), 1);
+    assert!(matches!(journal.close(), Err(Poisoned::Disk(_))));
+}
+
 #[test]
 fn spares_are_prepared_and_do_not_outlive_the_close() {
     let disk = TestDisk::new();
