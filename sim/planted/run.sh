@@ -40,7 +40,7 @@ explore() {
 # Runs one test of a package, which must fail; sets caught_by and after.
 run_test() {
     local package=$1 name=$2 out=$work/out
-    if cargo test --quiet --release --manifest-path "$copy/Cargo.toml" -p "$package" -- "$name" >"$out" 2>&1; then
+    if timeout 600 cargo test --quiet --release --manifest-path "$copy/Cargo.toml" -p "$package" -- "$name" >"$out" 2>&1; then
         return
     fi
     if grep -q "^test result: FAILED\|test result: FAILED" "$out"; then
