@@ -1,5 +1,6 @@
 //! The handle on an open journal.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -266,6 +267,21 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     /// Copies the journal to a new directory, up to what is durable now and no further, beside running
     /// appends. The copy opens as a sound journal.
     ///
+    /// ```
+    /// use strandline::{Directory, JournalName, Pryj, ScanOptions, config, inspect};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let root = tempfile::tempdir()?;
+    /// let directory = Directory::open(root.path().join("live"))?;
+    /// let (journal, _) = directory.journal::<Pryj>("log", config())?;
+    /// journal.append(b"first")?;
+    /// let copy = root.path().join("copy");
+    /// journal.backup(&copy)?;
+    /// let found = inspect::<Pryj>(&copy, &JournalName::parse("log")?, ScanOptions::default())?;
+    /// assert_eq!((found.report.records(), found.report.unproven()), (1, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`BackupError`].
     pub fn backup(&self, destination: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
@@ -323,6 +339,15 @@ impl<F: Framing, D: Disk> Journal<F, D> {
 
     fn shared(&self) -> &Arc<Shared<F, D>> {
         &self.handle.shared
+    }
+}
+
+impl<F: Framing, D: Disk> fmt::Debug for Journal<F, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, durable_end) = (self.first(), self.durable_end());
+        let mut out = f.debug_struct("Journal");
+        out.field("name", &self.handle.name).field("first", &first).field("durable_end", &durable_end);
+        out.finish_non_exhaustive()
     }
 }
 
