@@ -12,6 +12,7 @@ use strandline_core::{
 use super::machine::{Machine, describe, outcome, read_into};
 use super::reading::read_all;
 use super::running::Running;
+use crate::disk::DiskState;
 use crate::interpreter::Interpreter;
 use crate::oracle::Recovered;
 use crate::violation::{Broken, Check, Loss, Stop};
@@ -45,33 +46,7 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
             };
             self.log(|| format!("not opened: {error}"));
             tries += 1;
-            match &error {
-                RecoveryError::Refused { .. } if !before.files().eq(self.disk.state().files()) => {
-                    let detail = format!("a refusal changed files: {error}");
-                    return Err(Check::RefusalChangesNothing.broken(detail).into());
-                }
-                // A write in two pieces leaves two versions of one sector. If the second is lost, a frame lacks bytes
-                // in the middle of a sector that is not zero from anywhere on: no evidence of a tear, so that
-                // strict refuses. A person then takes standard.
-                RecoveryError::Refused { refusal, .. }
-                    if policy == RecoveryPolicy::Strict
-                        && refusal.row() == Some(Row::G)
-                        && before.has_torn() =>
-                {
-                    policy = RecoveryPolicy::Standard;
-                }
-                RecoveryError::Failed { .. }
-                | RecoveryError::Refused { refusal: Refusal::Unreadable { .. }, .. }
-                    if tries < TRIES && self.disk.relieve() => {}
-                RecoveryError::Refused { .. } if lies > 0 => return Err(Stop::Refused),
-                RecoveryError::Refused { .. } => {
-                    return Err(Check::NeverRefusedAfterPlainCrash.broken(error.to_string()).into());
-                }
-                _ => return Err(Check::WorkCompletes.broken(error.to_string()).into()),
-            }
-            if tries + 1 == TRIES {
-                self.disk.clear_faults();
-            }
+            policy = self.after_error(&error, policy, &before, tries)?;
         };
         self.check(loss, lies > 0, &journal, &report, scanned.as_ref())?;
         self.disk.forget_lies(lies);
@@ -79,6 +54,44 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
         let mut running = Running::new(self, performer, journal);
         running.read_everything()?;
         Ok((running, report))
+    }
+
+    /// What follows a failed opening: another try, under this policy, if there is an excuse for it.
+    fn after_error(
+        &self,
+        error: &RecoveryError,
+        policy: RecoveryPolicy,
+        before: &DiskState,
+        tries: usize,
+    ) -> Result<RecoveryPolicy, Stop> {
+        if tries + 1 == TRIES {
+            self.disk.clear_faults();
+        }
+        match error {
+            RecoveryError::Refused { .. } if !before.files().eq(self.disk.state().files()) => {
+                let detail = format!("a refusal changed files: {error}");
+                Err(Check::RefusalChangesNothing.broken(detail).into())
+            }
+            // A write in two pieces leaves two versions of one sector. If the second is lost, a frame lacks bytes in
+            // the middle of a sector that is not zero from anywhere on: no evidence of a tear, so that strict
+            // refuses. A person then takes standard.
+            RecoveryError::Refused { refusal, .. }
+                if policy == RecoveryPolicy::Strict && refusal.row() == Some(Row::G) && before.has_torn() =>
+            {
+                Ok(RecoveryPolicy::Standard)
+            }
+            RecoveryError::Failed { .. }
+            | RecoveryError::Refused { refusal: Refusal::Unreadable { .. }, .. }
+                if tries < TRIES && self.disk.relieve() =>
+            {
+                Ok(policy)
+            }
+            RecoveryError::Refused { .. } if before.exposed_lies() > 0 => Err(Stop::Refused),
+            RecoveryError::Refused { .. } => {
+                Err(Check::NeverRefusedAfterPlainCrash.broken(error.to_string()).into())
+            }
+            _ => Err(Check::WorkCompletes.broken(error.to_string()).into()),
+        }
     }
 
     /// Holds what was found against what must be there, and takes it as what is there from now on.
