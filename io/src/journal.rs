@@ -78,6 +78,9 @@ impl<D: Disk> Directory<D> {
     ///
     /// # Errors
     /// [`OpenError`]. A damaged journal is refused and not a byte of it changed.
+    ///
+    /// # Panics
+    /// If the settings ask for a format version other than 1 and 2, or a first number that no record can have.
     pub fn journal<F: Framing>(
         &self,
         name: &str,
@@ -92,6 +95,9 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     ///
     /// # Errors
     /// [`OpenError`]. A damaged journal is refused and not a byte of it changed.
+    ///
+    /// # Panics
+    /// If the settings ask for a format version other than 1 and 2, or a first number that no record can have.
     pub fn open(directory: &Directory<D>, name: &str, config: Config) -> Result<(Self, Report), OpenError> {
         let name = JournalName::parse(name)?;
         let lease = directory.lease(&name)?;

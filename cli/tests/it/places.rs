@@ -148,3 +148,13 @@ fn the_simulator_is_a_command_too() {
         "a disk that never syncs is caught"
     );
 }
+
+#[test]
+fn asking_for_what_lies_beyond_the_end_is_no_silence() {
+    let place = Place::new();
+    place.record("1\n2\n");
+    place.run("cat", &["--after", "2"]).succeeds();
+    for beyond in ["3", "1000000", "18446744073709551615"] {
+        place.run("cat", &["--after", beyond]).fails(1, &["ends before 3"]);
+    }
+}
