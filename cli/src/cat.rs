@@ -86,5 +86,12 @@ fn cat<F: Printable>(settings: &Settings) -> Result<Ended, Failure> {
         }
     }
     out.flush()?;
-    Ok(say_end(source, &inspection))
+    let ended = say_end(source, &inspection);
+    let end = inspection.report.end;
+    if from > end {
+        // Whoever asks has seen numbers that this journal never gave out: it is another one, or lost its end.
+        say(format_args!("{}: record {from} is asked for, but the journal ends before {end}", source.name()));
+        return Ok(Ended::Problem);
+    }
+    Ok(ended)
 }

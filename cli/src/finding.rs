@@ -72,7 +72,9 @@ const fn offset(refusal: &Refusal) -> Option<u64> {
 /// Says on standard error where reading ended and why, and how far what was read is proven.
 pub(crate) fn say_end<F: Framing, D: Disk>(source: &Source, inspection: &Inspection<F, D>) -> Ended {
     let report = &inspection.report;
-    if let Some(unproven) = unproven(report) {
+    // A refusal names the mark that proves them; then nothing is said of a mark that is missing.
+    let refused = matches!(report.verdict, Verdict::Refused(_));
+    if let Some(unproven) = unproven(report).filter(|_| !refused) {
         say(format_args!("{}: {unproven}", source.name()));
     }
     let finding = Finding::new(source, inspection);

@@ -43,6 +43,7 @@ enum Command {
     Tail(tail::Flags),
     Stat(stat::Flags),
     Verify(verify::Flags),
+    Sim(strandline_sim::command::Flags),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::Tail(flags) => tail::Settings::check(flags).and_then(|settings| tail::run(&settings)),
         Command::Stat(flags) => stat::Settings::check(flags).and_then(|settings| stat::run(&settings)),
         Command::Verify(flags) => verify::Settings::check(flags).and_then(|settings| verify::run(&settings)),
+        Command::Sim(flags) => return strandline_sim::command::run(&flags),
     };
     outcome::exit_code(ended)
 }

@@ -18,6 +18,9 @@ use crate::target::Source;
 ///
 /// One line a segment: its records, the row of the verdict table and the offset at which its frames end, and what
 /// proves that they were durable. Exit code 0 if it is sound, 1 if not, 2 if it could not be looked at.
+///
+/// Rows: Z only zeros follow, space reserved by a writer (sound); D, F, G a torn tail, which recording cuts off;
+/// A, B, C, V damage, which is refused. core/FORMAT.md says exactly when.
 #[derive(Args)]
 pub(crate) struct Flags {
     /// A journal's directory, one segment file, or a file of events such as event-journal.bin

@@ -34,7 +34,14 @@ pub enum RecoveryPolicy {
     Strict,
 }
 
-/// The settings of a journal. Start from [`Config::new`] and change what differs.
+/// The settings of a journal. Start from [`Config::new`] (in the `strandline` crate, from its `config()`, which
+/// draws the seed) and change what differs.
+///
+/// ```
+/// use strandline_core::{Config, SyncPolicy, Timestamp};
+/// let config = Config { sync: SyncPolicy::Interval { ms: 50 }, ..Config::new(42, Timestamp::from_millis(0)) };
+/// assert_eq!(config.segment_bytes, 64 * 1024 * 1024);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Format version of new segments: 1 or 2 (with marks). Default 2.

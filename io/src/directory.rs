@@ -1,6 +1,7 @@
 //! A directory of journals, locked for this process.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -150,6 +151,12 @@ impl DirectoryError {
 impl<D: Disk> Shared<D> {
     fn open(&self) -> MutexGuard<'_, BTreeSet<JournalName>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<D: Disk> fmt::Debug for Directory<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Directory").field("open", &*self.shared.open()).finish_non_exhaustive()
     }
 }
 

@@ -25,7 +25,9 @@ pub enum AppendError {
     #[error(transparent)]
     Draft(#[from] DraftError),
     /// Too much is waiting to become durable.
-    #[error("{pending} bytes wait to be committed, the limit is {max}: wait for a commit and try again")]
+    #[error(
+        "{pending} bytes wait to be committed, and with this record they would be more than the limit of {max}: wait for a commit and try again"
+    )]
     Full {
         /// Bytes that wait.
         pending: usize,

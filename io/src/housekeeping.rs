@@ -29,8 +29,6 @@ pub(crate) fn run<F: Framing, D: Disk>(shared: &Arc<Shared<F, D>>) {
         } else if state.leading {
             // Who leads wakes us if something is left.
             state = shared.park(state, Parked::Forever);
-        } else if state.closed || state.poisoned().is_some() {
-            break;
         } else if state.has_work() {
             // Others may have led meanwhile: what gathers now may be another commit, which has its own time.
             if lingered_for == state.commits.newest_id() || !state.may_linger() {
@@ -42,6 +40,10 @@ pub(crate) fn run<F: Framing, D: Disk>(shared: &Arc<Shared<F, D>>) {
                 lingered_for = state.commits.newest_id();
                 state = shared.park(state, Parked::Linger);
             }
+        } else if state.closed || state.poisoned().is_some() {
+            // Only now that there is no work: a failure of what we did in the background poisons, and who waited
+            // for it has to be told.
+            break;
         } else if let Some(len) = state.wanted_spare() {
             drop(state);
             // A failure costs nothing but the advantage.

@@ -1,6 +1,7 @@
 //! Reading a journal without the writer: offline, or beside a writer in another process. No lock is taken and
 //! nothing is written, so that it works on a read-only directory too.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -243,5 +244,13 @@ impl Target {
             Self::Journal(journal) => PathBuf::from(journal.as_str()),
             Self::File(name) => PathBuf::from(name),
         }
+    }
+}
+
+impl<F: Framing, D: Disk> fmt::Debug for Inspection<F, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Inspection");
+        out.field("target", &self.target).field("report", &self.report).field("in_flight", &self.in_flight);
+        out.finish_non_exhaustive()
     }
 }

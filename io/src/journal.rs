@@ -1,5 +1,6 @@
 //! The handle on an open journal.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -77,6 +78,9 @@ impl<D: Disk> Directory<D> {
     ///
     /// # Errors
     /// [`OpenError`]. A damaged journal is refused and not a byte of it changed.
+    ///
+    /// # Panics
+    /// If the settings ask for a format version other than 1 and 2, or a first number that no record can have.
     pub fn journal<F: Framing>(
         &self,
         name: &str,
@@ -91,6 +95,9 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     ///
     /// # Errors
     /// [`OpenError`]. A damaged journal is refused and not a byte of it changed.
+    ///
+    /// # Panics
+    /// If the settings ask for a format version other than 1 and 2, or a first number that no record can have.
     pub fn open(directory: &Directory<D>, name: &str, config: Config) -> Result<(Self, Report), OpenError> {
         let name = JournalName::parse(name)?;
         let lease = directory.lease(&name)?;
@@ -266,6 +273,21 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     /// Copies the journal to a new directory, up to what is durable now and no further, beside running
     /// appends. The copy opens as a sound journal.
     ///
+    /// ```
+    /// use strandline::{Directory, JournalName, Pryj, ScanOptions, config, inspect};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let root = tempfile::tempdir()?;
+    /// let directory = Directory::open(root.path().join("live"))?;
+    /// let (journal, _) = directory.journal::<Pryj>("log", config())?;
+    /// journal.append(b"first")?;
+    /// let copy = root.path().join("copy");
+    /// journal.backup(&copy)?;
+    /// let found = inspect::<Pryj>(&copy, &JournalName::parse("log")?, ScanOptions::default())?;
+    /// assert_eq!((found.report.records(), found.report.unproven()), (1, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`BackupError`].
     pub fn backup(&self, destination: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
@@ -314,8 +336,24 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         self.shared().lock().parked == Parked::Forever
     }
 
+    /// Whether a close waits for nothing but what the housekeeping thread does in the background.
+    #[cfg(test)]
+    pub(crate) fn close_waits_for_background(&self) -> bool {
+        let state = self.shared().lock();
+        state.closing && !state.leading && !state.has_work()
+    }
+
     fn shared(&self) -> &Arc<Shared<F, D>> {
         &self.handle.shared
+    }
+}
+
+impl<F: Framing, D: Disk> fmt::Debug for Journal<F, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, durable_end) = (self.first(), self.durable_end());
+        let mut out = f.debug_struct("Journal");
+        out.field("name", &self.handle.name).field("first", &first).field("durable_end", &durable_end);
+        out.finish_non_exhaustive()
     }
 }
 

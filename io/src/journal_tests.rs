@@ -309,7 +309,7 @@ fn a_segment_that_is_removed_under_a_reader_is_trimmed_and_no_failure() {
     }
     let mut reader = journal.reader(Seq::ZERO, ReadUpTo::Durable);
     let (oldest, trims) = (disk.path().join("a-00000000000000000000.seg"), journal.clone());
-    disk.before_next_open(move || {
+    disk.before_next("open", move || {
         trims.trim_to(Seq::new(60)).unwrap();
         // Whether the journal has come to it already or not.
         let _ = std::fs::remove_file(oldest);
@@ -481,6 +481,40 @@ fn a_failed_removal_is_tried_again() {
         thread::yield_now();
     }
     assert_eq!(journal.append(b"goes on"), Ok(Seq::new(40)));
+}
+
+/// Nobody leads while all that is left to do is done in the background. If that fails, there must still be
+/// somebody to say so.
+#[test]
+fn a_poison_from_the_background_reaches_who_waits() {
+    let disk = TestDisk::new();
+    let journal = open(&disk);
+    while journal.view().segments().len() < 3 {
+        journal.append(&[7; 1_000]).unwrap();
+    }
+    let (watched, failing) = (journal.clone(), disk.clone());
+    disk.before_next("remove a-", move || {
+        while !watched.close_waits_for_background() {
+            thread::yield_now();
+        }
+        failing.inject("sync_directory", Fault::Error(EIO), 1);
+    });
+    journal.trim_to(Seq::new(20)).unwrap();
+    assert!(matches!(journal.close(), Err(Poisoned::Disk(_))));
+    assert!(matches!(journal.append(b"late"), Err(AppendError::Poisoned(_))));
+}
+
+/// The housekeeping thread sleeps through the failure, and the close waits for it to end.
+#[test]
+fn a_close_that_poisons_ends() {
+    let disk = TestDisk::new();
+    let journal = open_with(&disk, Config { idle_mark_ms: 1, ..small() });
+    journal.append(b"one").unwrap();
+    while !journal.is_asleep() {
+        thread::yield_now();
+    }
+    disk.inject("sync", Fault::Error(EIO), 1);
+    assert!(matches!(journal.close(), Err(Poisoned::Disk(_))));
 }
 
 #[test]

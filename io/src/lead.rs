@@ -144,7 +144,8 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             (Parked::Linger, _) => has_work && !state.may_linger(),
             (Parked::No, _) => false,
         };
-        if too_late || state.closed || !state.background.is_empty() {
+        // Over, it has nothing to sleep for: a close waits for its end.
+        if too_late || state.is_over() || !state.background.is_empty() {
             self.wake_housekeeping(state);
         }
     }

@@ -25,12 +25,14 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | write | [`Directory::open`], [`Directory::journal`], [`Journal::append`], [`Journal::append_all`], [`Journal::append_nowait`] |
+//! | write | [`Directory::open`], [`Directory::journal`], [`Journal::append`], [`Journal::append_all`], [`Journal::append_nowait`] and its [`Ticket`] |
+//! | make durable, give up old records, close | [`Journal::flush`], [`Journal::trim_to`], [`Journal::close`] |
+//! | change settings | [`config`] and the fields of [`Config`] |
 //! | follow in the same process | [`Journal::reader`] |
 //! | read offline, or beside a writer in another process | [`inspect()`], [`inspect_file`], [`Inspection::reader`] |
 //! | copy a journal that is being written | [`Journal::backup`] |
 //!
-//! The decisions are taken in [`core`], which knows no file, thread or clock. This crate
+//! The decisions are taken in [`core`](mod@core), which knows no file, thread or clock. This crate
 //! performs them: [`Performer`] turns the core's effects into calls to a [`Disk`], and the callers of a
 //! [`Journal`] take turns in leading its commits.
 //!
@@ -96,7 +98,7 @@ pub use reader::{ReadStep, Reader};
 pub use recover::recover;
 pub use segment_reader::Target;
 pub use std_disk::{DirectoryLock, StdDisk};
-/// The core's vocabulary, so that a program needs only this crate.
+// The core's vocabulary, so that a program needs only this crate.
 pub use strandline_core::{
     Batch, Config, Cut, DraftError, Event, EventDraft, Framing, FramingKind, InvalidName, IoCause, IoFailure,
     IoOperation, JournalName, Listing, Pcpj, Poison, Proof, Pryj, PryjRecord, ReadError, ReadUpTo,

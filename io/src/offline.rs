@@ -11,6 +11,26 @@ use crate::segment_reader::SegmentReader;
 use crate::std_disk::StdDisk;
 
 /// Reads what an [`Inspection`] found, in order. It ends where the inspected journal ended.
+///
+/// ```
+/// use strandline::{Directory, JournalName, OfflineStep, Pryj, ReadUpTo, ScanOptions, Seq, config, inspect};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let root = tempfile::tempdir()?;
+/// let (journal, _) = Directory::open(root.path())?.journal::<Pryj>("log", config())?;
+/// journal.append(b"first")?;
+///
+/// // In this process or another one, beside the writer or without it: no lock is taken.
+/// let found = inspect::<Pryj>(root.path(), &JournalName::parse("log")?, ScanOptions::default())?;
+/// assert!(found.is_sound());
+/// let mut reader = found.reader(Seq::new(0), ReadUpTo::Written);
+/// let mut count = 0;
+/// while let OfflineStep::Records(batch) = reader.next_batch()? {
+///     count += batch.len();
+/// }
+/// assert_eq!(count, 1);
+/// # Ok(())
+/// # }
+/// ```
 pub struct OfflineReader<F: Framing, D: Disk = StdDisk> {
     view: View<F>,
     cursor: Cursor<F>,

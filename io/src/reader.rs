@@ -1,5 +1,6 @@
 //! Readers of an open journal: they follow its end, and take nothing from the writer but a look at its view.
 
+use std::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -18,6 +19,22 @@ use crate::std_disk::StdDisk;
 ///
 /// Make one with [`Journal::reader`](crate::Journal::reader). The newest commits come from memory, older ones
 /// from the files, through handles of the reader's own. It holds no lock while it reads or waits.
+///
+/// ```
+/// use std::time::Duration;
+/// use strandline::{Directory, Pryj, ReadStep, ReadUpTo, Seq, config};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let root = tempfile::tempdir()?;
+/// let (journal, _) = Directory::open(root.path())?.journal::<Pryj>("log", config())?;
+/// journal.append(b"first")?;
+/// let mut reader = journal.reader(Seq::new(0), ReadUpTo::Durable);
+/// let ReadStep::Records(batch) = reader.next_batch(None)? else { panic!("there is a record") };
+/// assert_eq!(batch.records().next().map(|record| record.payload), Some(&b"first"[..]));
+/// let nothing_new = reader.next_batch(Some(Duration::from_millis(1)))?;
+/// assert!(matches!(nothing_new, ReadStep::TimedOut));
+/// # Ok(())
+/// # }
+/// ```
 pub struct Reader<F: Framing, D: Disk = StdDisk> {
     shared: Arc<Shared<F, D>>,
     cursor: Cursor<F>,
@@ -187,5 +204,11 @@ impl ReadBuffer {
             self.last = whole;
         }
         Ok(filled)
+    }
+}
+
+impl<F: Framing, D: Disk> fmt::Debug for Reader<F, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("cursor", &self.cursor).finish_non_exhaustive()
     }
 }

@@ -267,7 +267,7 @@ impl<F: Framing> State<F> {
     /// Whether the commit that gathers is better left to gather a little longer.
     pub(crate) fn may_linger(&self) -> bool {
         let gathers = !self.commits.is_empty() && !self.commits.has_full_one();
-        gathers && !self.closing && !self.is_polled()
+        gathers && !self.closing && self.poisoned().is_none() && !self.is_polled()
     }
 
     /// The length of the spare that should be prepared now, told once for each segment.

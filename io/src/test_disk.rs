@@ -23,6 +23,9 @@ pub(crate) enum Fault {
 pub(crate) const ENOSPC: i32 = 28;
 pub(crate) const EIO: i32 = 5;
 
+/// What happens before a call.
+type Hook = Box<dyn FnOnce() + Send>;
+
 #[derive(Clone)]
 pub(crate) struct TestDisk {
     shared: Arc<Shared>,
@@ -36,7 +39,7 @@ struct Shared {
     syncs: AtomicUsize,
     gate: Mutex<Gate>,
     opened: Condvar,
-    before_open: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    hook: Mutex<Option<(String, Hook)>>,
 }
 
 /// Holds syncs back, so that a test can look at what happens meanwhile.
@@ -63,7 +66,7 @@ impl TestDisk {
             syncs: AtomicUsize::new(0),
             gate: Mutex::default(),
             opened: Condvar::new(),
-            before_open: Mutex::default(),
+            hook: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -117,9 +120,16 @@ impl TestDisk {
         drop(self.shared.opened.wait_while(gate, |gate| gate.waiting == 0).unwrap());
     }
 
-    /// Has something happen just before the next file is opened.
-    pub(crate) fn before_next_open(&self, happens: impl FnOnce() + Send + 'static) {
-        *self.shared.before_open.lock().unwrap() = Some(Box::new(happens));
+    /// Has something happen just before the next call that begins with `call`; "open" is one here as well.
+    pub(crate) fn before_next(&self, call: &str, happens: impl FnOnce() + Send + 'static) {
+        *self.shared.hook.lock().unwrap() = Some((call.to_string(), Box::new(happens)));
+    }
+
+    fn run_hook(&self, line: &str) {
+        let hook = self.shared.hook.lock().unwrap().take_if(|(call, _)| line.starts_with(&**call));
+        if let Some((_, happens)) = hook {
+            happens();
+        }
     }
 
     fn pass_gate(&self) {
@@ -131,6 +141,7 @@ impl TestDisk {
     }
 
     fn call(&self, line: String) -> io::Result<Option<usize>> {
+        self.run_hook(&line);
         let fault = self.next_fault(&line);
         self.shared.log.lock().unwrap().push(line);
         match fault {
@@ -170,10 +181,7 @@ impl Disk for TestDisk {
     }
 
     fn open(&self, name: &str, access: Access) -> io::Result<TestFile> {
-        let happens = self.shared.before_open.lock().unwrap().take();
-        if let Some(happens) = happens {
-            happens();
-        }
+        self.run_hook(&format!("open {name}"));
         let file = self.shared.inner.open(name, access)?;
         Ok(TestFile { name: Mutex::new(name.to_string()), file })
     }

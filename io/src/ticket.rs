@@ -1,5 +1,6 @@
 //! The receipt of an append that was accepted and is not acknowledged yet.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,6 +18,20 @@ use crate::std_disk::StdDisk;
 ///
 /// Wait for it with a thread ([`wait`](Self::wait)) or as a future. The record is committed either way, also
 /// if the ticket is dropped.
+///
+/// ```
+/// use strandline::{Directory, Pryj, config};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let root = tempfile::tempdir()?;
+/// let (journal, _) = Directory::open(root.path())?.journal::<Pryj>("log", config())?;
+/// let tickets = [b"a", b"b", b"c"].map(|payload| journal.append_nowait(payload));
+/// for ticket in tickets {
+///     let seq = ticket?.wait()?; // or, in a task, `ticket?.await?`
+///     assert!(journal.durable_end() > seq);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "the record is not durable until the ticket says so"]
 pub struct Ticket<F: Framing, D: Disk = StdDisk> {
     shared: Arc<Shared<F, D>>,
@@ -77,5 +92,12 @@ impl<F: Framing, D: Disk> Future for Ticket<F, D> {
             self.shared.wake_housekeeping(&mut state);
         }
         Poll::Pending
+    }
+}
+
+impl<F: Framing, D: Disk> fmt::Debug for Ticket<F, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let outcome = self.commit.outcome();
+        f.debug_struct("Ticket").field("seq", &self.seq).field("outcome", &outcome).finish_non_exhaustive()
     }
 }

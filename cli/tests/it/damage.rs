@@ -54,8 +54,12 @@ fn a_flipped_bit_is_found_wherever_it_is() {
                     assert_eq!(cat.code, 1, "byte {at}");
                     let lines = cat.lines();
                     assert_eq!(lines, whole[..lines.len()], "byte {at}: a prefix, unchanged");
+                    let tail = on_copy(&directory, &flipped, "tail", &["-o", "payload"]);
+                    assert_eq!((tail.code, tail.lines()), (1, lines), "byte {at}");
                     // The same verdict in the same words.
-                    assert!(cat.err.contains(verdict["message"].as_str().unwrap()), "byte {at}: {cat:?}");
+                    for ran in [cat, tail] {
+                        assert!(ran.err.contains(verdict["message"].as_str().unwrap()), "byte {at}: {ran:?}");
+                    }
                 }
             });
         }

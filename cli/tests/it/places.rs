@@ -130,3 +130,31 @@ fn the_file_size_limit_is_told() {
     assert_eq!(place.run("verify", &[]).code, 0);
     place.feed("record", &[], b"2\n").succeeds();
 }
+
+#[test]
+fn the_simulator_is_a_command_too() {
+    let ran = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_strandline")).args(args).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, trace) = ran(&["sim", "--seed", "2", "--smoke"]);
+    assert_eq!(code, Some(0));
+    let last = trace.lines().last().unwrap();
+    assert!(last.starts_with("trace ") && last.len() == 6 + 64, "{last}");
+    assert_eq!(ran(&["sim", "--seed", "2", "--smoke"]).1, trace, "the same seed, the same trace");
+    assert_eq!(
+        ran(&["sim", "--seed", "0", "--smoke", "--canary"]).0,
+        Some(1),
+        "a disk that never syncs is caught"
+    );
+}
+
+#[test]
+fn asking_for_what_lies_beyond_the_end_is_no_silence() {
+    let place = Place::new();
+    place.record("1\n2\n");
+    place.run("cat", &["--after", "2"]).succeeds();
+    for beyond in ["3", "1000000", "18446744073709551615"] {
+        place.run("cat", &["--after", beyond]).fails(1, &["ends before 3"]);
+    }
+}

@@ -22,7 +22,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use steps::Stage;
 
-use crate::{Answer, Config, Effect, Framing, IoFailure, Journal, Listing, Refusal, Report, SegmentId};
+use crate::{Answer, Config, Effect, Framing, IoFailure, Journal, Listing, Refusal, Report, SegmentId, Seq};
 
 /// What a recovery wants next.
 #[derive(Debug)]
@@ -104,10 +104,12 @@ impl<F: Framing> Recovery<F> {
     /// Begins to open the journal whose files are listed; without any, a new one is created.
     ///
     /// # Panics
-    /// If the configured version is not 1 or 2: a programmer error.
+    /// If the configured version is not 1 or 2, or the first number is one that no record can have: programmer
+    /// errors.
     #[must_use]
     pub fn start(config: Config, listing: Listing) -> RecoveryStep<F> {
         assert!(matches!(config.version, 1 | 2), "format versions are 1 and 2");
+        assert!(config.first_seq.is_none_or(|first| first <= Seq::LAST), "no record has this number");
         let salts = ChaCha8Rng::seed_from_u64(config.salt_seed);
         let recovery = Self { config, salts, stage: Stage::Directory(listing) };
         RecoveryStep::Perform(Effect::SyncDirectory, Box::new(recovery))

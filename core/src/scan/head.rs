@@ -40,13 +40,20 @@ pub(super) const fn head_len<F: Framing>() -> usize {
 }
 
 /// Judges the beginning of a file. `held` is the file's first [`head_len`] bytes, or all it has.
-pub(super) fn read_head<F: Framing>(held: &[u8], id: SegmentId, naming: Naming) -> Result<Head, Refusal> {
+/// `before` is the layout of the segment before it.
+pub(super) fn read_head<F: Framing>(
+    held: &[u8],
+    id: SegmentId,
+    naming: Naming,
+    before: Option<Layout>,
+) -> Result<Head, Refusal> {
     let magic_len = held.len().min(F::MAGIC.len());
     if !F::MAGIC.starts_with(held.get(..magic_len).unwrap_or_default()) {
         return Err(Refusal::Magic { segment: id, expected: F::LABEL });
     }
-    if held.is_empty() && F::HEADER_LEN == 0 {
-        // Without a header, nothing is missing: version 1 files are created empty.
+    if held.is_empty() && F::HEADER_LEN == 0 && before.is_none_or(|before| !before.has_marks()) {
+        // Without a header, nothing is missing: version 1 files are created empty. Behind a segment with
+        // marks it would have had one.
         let first = if naming == Naming::Numbered { id.0 } else { Seq::ZERO };
         return Ok(Head::Valid { layout: F::layout(1), first, mark: None, records_at: 0 });
     }

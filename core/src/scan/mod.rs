@@ -19,7 +19,7 @@ use verdict::{Action, Evidence, Row, judge};
 
 use crate::config::BLOCK_BYTES;
 use crate::listing::Naming;
-use crate::{Framing, IoFailure, Listing, ReadRequest, RecoveryPolicy, SegmentFile, Seq, View};
+use crate::{Framing, IoFailure, Listing, ReadRequest, RecoveryPolicy, SegmentFile, SegmentView, Seq, View};
 
 /// How a scan judges what it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +169,8 @@ impl<F: Framing> Scan<F> {
     fn read_head(mut self: Box<Self>, bytes: &[u8]) -> ScanStep<F> {
         let Some(file) = self.files.get(self.at).copied() else { return self.finish(Verdict::Sound) };
         let held = bytes.get(..head_len::<F>()).unwrap_or(bytes);
-        match read_head::<F>(held, file.id, self.naming) {
+        let before = self.view.last().map(SegmentView::layout);
+        match read_head::<F>(held, file.id, self.naming, before) {
             Err(refusal) => self.stop(refusal),
             Ok(Head::Short { version }) => {
                 let evidence = Evidence { short: true, ..Evidence::default() };

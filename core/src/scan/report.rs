@@ -25,6 +25,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// How many records are kept.
+    #[must_use]
+    pub const fn records(&self) -> u64 {
+        self.first.until(self.end)
+    }
+
     /// Records at the end that no mark proves yet. They are valid, but a power loss before the
     /// next mark could have taken them.
     #[must_use]
@@ -81,6 +87,16 @@ pub enum Verdict {
     Cut(Cut),
     /// The journal is damaged, or not one that this version can judge; opening it changes nothing.
     Refused(Refusal),
+}
+
+impl core::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Sound => f.write_str("sound"),
+            Self::Cut(cut) => write!(f, "torn: {cut}"),
+            Self::Refused(refusal) => write!(f, "refused: {refusal}"),
+        }
+    }
 }
 
 /// A torn tail.
@@ -261,7 +277,7 @@ impl core::fmt::Display for Proven {
             Some(mark) => write!(
                 f,
                 "; the mark at offset {} states that every record before {} was durable. Restore the segment from a copy; \
-                 if this directory is a raw copy of one that a writer held open, copy it again with the backup call",
+                 if this directory is a raw copy of one that a writer held open, copy it again with `Journal::backup`",
                 mark.offset, mark.durable_end
             ),
             None => f.write_str(". Restore the segment from a copy"),

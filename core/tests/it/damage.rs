@@ -377,3 +377,18 @@ fn a_write_that_stopped_in_the_first_bytes_of_a_frame_is_torn_also_under_the_str
         assert_eq!((cut.row, cut.offset), (Row::F, start as u64), "{written}");
     }
 }
+
+#[test]
+fn an_event_file_that_was_emptied_behind_one_with_marks_is_not_taken_for_a_new_one() {
+    let mut world = World::default();
+    let (mut journal, _) = open::<Pcpj>(&mut world, Config { segment_bytes: 200, ..small(2) }).unwrap();
+    let draft = EventDraft { domain: 1, event_type: "t", source: "s", payload: b"{}" };
+    for _ in 0..5 {
+        journal.append(at(1), draft).unwrap();
+        drain(&mut journal, &mut world);
+    }
+    let last = world.files.last_key_value().unwrap().0.0;
+    assert!(last > Seq::new(1));
+    world.last_file().clear();
+    assert_eq!(says::<Pcpj>(&world), (last, Some(Row::D), "cut"));
+}

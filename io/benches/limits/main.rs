@@ -59,10 +59,10 @@ const WORKLOADS: &[Workload] = &[
         run: workloads::batches,
     },
     Workload {
-        name: "W3 the same, whole segments zero-filled in advance",
+        name: "W3 the same, zeros in steps of 4 MiB",
         unit: "records/s",
         aim: Aim::Ratio(0.9),
-        run: workloads::batches_prepared,
+        run: workloads::batches_in_steps,
     },
     Workload {
         name: "W4 bulk, one sync at the end; raw: 1 MiB writes, growing file",

@@ -50,10 +50,9 @@ pub(crate) fn batches(root: &Path, sizes: &Sizes) -> Figures {
     batches_with(root, sizes, config())
 }
 
-/// The same where whole segments are filled with zeros in advance.
-pub(crate) fn batches_prepared(root: &Path, sizes: &Sizes) -> Figures {
-    let config = config();
-    batches_with(root, sizes, Config { reserve_bytes: config.segment_bytes, ..config })
+/// The same where zeros are made in steps, as in a reopened segment.
+pub(crate) fn batches_in_steps(root: &Path, sizes: &Sizes) -> Figures {
+    batches_with(root, sizes, Config { reserve_bytes: 4 << 20, ..config() })
 }
 
 fn batches_with(root: &Path, sizes: &Sizes, config: Config) -> Figures {

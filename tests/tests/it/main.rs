@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod disk_conformance;
+mod every_bit;
 mod faults;

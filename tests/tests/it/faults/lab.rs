@@ -13,46 +13,46 @@ use strandline::{
 };
 use strandline_sim::disk::{DiskState, SimDisk, Survivors};
 
-pub(super) const JOURNAL: &str = "events";
+pub(crate) const JOURNAL: &str = "events";
 
 /// The disk.
-pub(super) struct Lab {
-    pub(super) disk: SimDisk,
+pub(crate) struct Lab {
+    pub(crate) disk: SimDisk,
 }
 
 /// An open journal on it.
-pub(super) struct Open {
-    pub(super) core: core::Journal<Pryj>,
-    pub(super) report: Report,
+pub(crate) struct Open {
+    pub(crate) core: core::Journal<Pryj>,
+    pub(crate) report: Report,
     performer: Performer<SimDisk>,
     now: u64,
 }
 
-pub(super) fn config() -> Config {
+pub(crate) fn config() -> Config {
     Config { reserve_bytes: 0, ..Config::new(42, Timestamp::from_millis(1_000)) }
 }
 
-pub(super) fn name() -> JournalName {
+pub(crate) fn name() -> JournalName {
     JournalName::parse(JOURNAL).unwrap()
 }
 
 /// The file of the segment that begins with `first`.
-pub(super) fn file(first: u64) -> String {
+pub(crate) fn file(first: u64) -> String {
     name().segment_file(SegmentId(Seq::new(first)))
 }
 
 impl Lab {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { disk: SimDisk::new(512) }
     }
 
-    pub(super) fn from(state: DiskState) -> Self {
+    pub(crate) fn from(state: DiskState) -> Self {
         Self { disk: SimDisk::from_state(state) }
     }
 
     /// A lab whose journal holds these commits, each of these payload lengths, and was then left as a kill
     /// leaves it.
-    pub(super) fn with_commits(config: Config, commits: &[&[usize]]) -> Self {
+    pub(crate) fn with_commits(config: Config, commits: &[&[usize]]) -> Self {
         let lab = Self::new();
         let mut open = lab.open(config);
         for commit in commits {
@@ -61,7 +61,7 @@ impl Lab {
         lab
     }
 
-    pub(super) fn try_open(&self, config: Config) -> Result<Open, RecoveryError> {
+    pub(crate) fn try_open(&self, config: Config) -> Result<Open, RecoveryError> {
         let performer = Performer::new(Arc::new(self.disk.clone()), name());
         let listing = match files_of(&self.disk, &name()) {
             Ok(files) => files.listing,
@@ -76,12 +76,12 @@ impl Lab {
         Ok(Open { core, report, performer, now: 0 })
     }
 
-    pub(super) fn open(&self, config: Config) -> Open {
+    pub(crate) fn open(&self, config: Config) -> Open {
         self.try_open(config).unwrap()
     }
 
     /// The refusal, and that it changed nothing.
-    pub(super) fn refusal(&self, config: Config) -> Refusal {
+    pub(crate) fn refusal(&self, config: Config) -> Refusal {
         let before = self.files();
         let refusal = match self.try_open(config) {
             Err(RecoveryError::Refused { refusal, .. }) => refusal,
@@ -94,19 +94,19 @@ impl Lab {
     }
 
     /// The refusal's row, segment and offset.
-    pub(super) fn damage(&self) -> (Row, u64, u64) {
+    pub(crate) fn damage(&self) -> (Row, u64, u64) {
         match self.refusal(config()) {
             Refusal::Damaged { segment, offset, row, .. } => (row, segment.0.get(), offset),
             other => panic!("{other}"),
         }
     }
 
-    pub(super) fn inspect(&self) -> Inspection<Pryj, SimDisk> {
+    pub(crate) fn inspect(&self) -> Inspection<Pryj, SimDisk> {
         inspect_on(Arc::new(self.disk.clone()), Target::Journal(name()), ScanOptions::default()).unwrap()
     }
 
     /// Every valid record, as an offline reader sees it.
-    pub(super) fn records(&self) -> Vec<(u64, Vec<u8>)> {
+    pub(crate) fn records(&self) -> Vec<(u64, Vec<u8>)> {
         let mut reader = self.inspect().reader(Seq::ZERO, ReadUpTo::Written);
         let mut records = Vec::new();
         loop {
@@ -121,20 +121,20 @@ impl Lab {
     }
 
     /// The sequence numbers of every valid record.
-    pub(super) fn seqs(&self) -> Vec<u64> {
+    pub(crate) fn seqs(&self) -> Vec<u64> {
         self.records().into_iter().map(|(seq, _)| seq).collect()
     }
 
-    pub(super) fn files(&self) -> BTreeMap<String, Vec<u8>> {
+    pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         self.disk.state().files().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())).collect()
     }
 
-    pub(super) fn bytes(&self, name: &str) -> Vec<u8> {
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
         self.disk.state().file(name).unwrap().to_vec()
     }
 
     /// Writes a whole file durably, as another program would.
-    pub(super) fn put(&self, name: &str, bytes: &[u8]) {
+    pub(crate) fn put(&self, name: &str, bytes: &[u8]) {
         let _ = self.disk.remove(name);
         let file = self.disk.create(name).unwrap();
         write(&self.disk, &file, bytes);
@@ -143,7 +143,7 @@ impl Lab {
     }
 
     /// Changes a file's bytes durably.
-    pub(super) fn edit(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn edit(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = self.bytes(name);
         change(&mut bytes);
         let file = self.disk.open(name, Access::ReadWrite).unwrap();
@@ -152,26 +152,26 @@ impl Lab {
         self.disk.sync(&file).unwrap();
     }
 
-    pub(super) fn flip(&self, name: &str, offset: usize) {
+    pub(crate) fn flip(&self, name: &str, offset: usize) {
         self.edit(name, |bytes| bytes[offset] ^= 1);
     }
 
-    pub(super) fn power_loss(&self, survivors: Survivors) -> Self {
+    pub(crate) fn power_loss(&self, survivors: Survivors) -> Self {
         Self::from(self.disk.state().power_loss(survivors))
     }
 
-    pub(super) fn kill(&self) -> Self {
+    pub(crate) fn kill(&self) -> Self {
         Self::from(self.disk.state())
     }
 }
 
 impl Open {
-    pub(super) fn append(&mut self, payload: &[u8]) -> Result<Accepted, AppendError> {
+    pub(crate) fn append(&mut self, payload: &[u8]) -> Result<Accepted, AppendError> {
         self.core.append(Timestamp::from_millis(2_000), payload)
     }
 
     /// Appends records of these lengths, each filled with its sequence number, and drains.
-    pub(super) fn commit(&mut self, lens: &[usize]) -> Vec<Output> {
+    pub(crate) fn commit(&mut self, lens: &[usize]) -> Vec<Output> {
         for len in lens {
             let fill = self.core.next_seq().get().to_le_bytes()[0] | 0x80;
             self.append(&vec![fill; *len]).unwrap();
@@ -180,7 +180,7 @@ impl Open {
     }
 
     /// Performs everything that the journal wants, and gives what it told.
-    pub(super) fn drain(&mut self) -> Vec<Output> {
+    pub(crate) fn drain(&mut self) -> Vec<Output> {
         let mut told = Vec::new();
         while let Some(output) = self.core.poll_output() {
             match output {
@@ -195,7 +195,7 @@ impl Open {
     }
 
     /// Lets a second pass, so that an idle mark is written.
-    pub(super) fn idle(&mut self) -> Vec<Output> {
+    pub(crate) fn idle(&mut self) -> Vec<Output> {
         let mut told = Vec::new();
         for _ in 0..2 {
             self.now += 1_000;
@@ -205,12 +205,12 @@ impl Open {
         told
     }
 
-    pub(super) fn close(mut self) {
+    pub(crate) fn close(mut self) {
         self.core.close();
         assert_eq!(self.drain().last(), Some(&Output::Closed));
     }
 
-    pub(super) fn durable_end(&self) -> u64 {
+    pub(crate) fn durable_end(&self) -> u64 {
         self.core.view().durable_end().get()
     }
 }

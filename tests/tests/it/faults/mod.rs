@@ -8,7 +8,7 @@ mod cost;
 mod failed_syncs;
 mod formats;
 mod gate;
-mod lab;
+pub(crate) mod lab;
 mod lengths;
 mod locks;
 mod no_space;
