@@ -201,17 +201,19 @@ impl Oracle {
         Ok(())
     }
 
-    /// The same after a disk has lied: what was acknowledged may be gone, but nothing may be there that was not
-    /// submitted.
+    /// The same after a disk has lied: what was acknowledged may be gone, and what proved it, but nothing may be
+    /// there that was not submitted.
     ///
     /// # Errors
     /// The check that it breaks.
-    pub fn check_remains(&self, found: Recovered) -> Result<(), Broken> {
+    pub fn check_remains(&mut self, found: Recovered) -> Result<(), Broken> {
         let (end, next) = (found.end.get(), self.next());
         if end > next {
             let detail = format!("recovered up to {end}, submitted only up to {next}");
             return Err(Check::RecoveredIsSubmittedPrefix.broken(detail));
         }
+        // Where there is no space for a new mark, nothing has to prove what the lost ones did.
+        self.proven_min = self.base;
         Ok(())
     }
 

@@ -135,4 +135,10 @@ fn what_was_durable_before_the_newest_commit_must_be_proven() {
     assert_eq!(proven(&oracle, 13), None, "there was no space for the mark");
     oracle.closed(true).unwrap();
     assert_eq!(proven(&oracle, 14), Some(Check::DurableIsProven));
+    oracle.check_remains(found(10, 15)).unwrap();
+    oracle.settle(found(10, 15), false);
+    assert_eq!(proven(&oracle, 10), None, "the disk lost the marks, and there was no space for another");
+    oracle.check_remains(found(10, 15)).unwrap();
+    oracle.settle(found(10, 15), true);
+    assert_eq!(proven(&oracle, 10), Some(Check::DurableIsProven), "there was");
 }
