@@ -79,7 +79,7 @@ pub enum FileKind {
         segment: SegmentId,
     },
     /// It ends like a segment file but its name is not exact (wrong number of digits, a number
-    /// beyond the last sequence). `journal` is every text that could be meant as its journal's name.
+    /// beyond the last sequence).
     NearSegment,
     /// Nothing of ours.
     Other,
