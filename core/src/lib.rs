@@ -52,6 +52,7 @@ mod config;
 mod cursor;
 mod effect;
 mod failure;
+mod filter;
 mod framing;
 mod journal;
 mod listing;
@@ -67,6 +68,7 @@ pub use config::{Config, LABEL_BYTES_MAX, PAYLOAD_BYTES_MAX, RecoveryPolicy, Syn
 pub use cursor::{Cursor, ReadError, ReadUpTo, Replay};
 pub use effect::{Answer, Completion, Effect, EffectId, ReadRequest};
 pub use failure::{IoCause, IoFailure, IoOperation};
+pub use filter::Filter;
 pub use framing::{
     Bounds, Checksum, DraftError, Event, EventDraft, Frame, Framing, FramingKind, Layout, Mark, Pcpj, Pryj,
     PryjRecord,
@@ -79,4 +81,4 @@ pub use scan::verdict;
 pub use scan::{Cut, Proof, Refusal, Repair, Report, Scan, ScanOptions, ScanStep, SegmentReport, Verdict};
 pub use seq::{CommitId, SegmentId, Seq};
 pub use time::{Monotonic, Timestamp};
-pub use view::{SegmentView, View};
+pub use view::{EventPlace, SegmentView, View};

@@ -5,11 +5,13 @@
 mod arbitrary_bytes;
 mod commit;
 mod damage;
+mod events;
 mod failure;
 mod golden;
 mod marks;
 mod reading;
 mod retention;
+mod room;
 mod rotation;
 mod round_trip;
 mod world;
