@@ -48,6 +48,7 @@
 extern crate alloc;
 
 mod batch;
+pub mod bus;
 mod config;
 mod cursor;
 mod effect;
@@ -58,6 +59,7 @@ mod journal;
 mod listing;
 mod name;
 mod recovery;
+mod retention;
 mod scan;
 mod seq;
 mod time;
@@ -77,6 +79,7 @@ pub use journal::{Accepted, AppendError, BackupPlan, Journal, Output, Poison};
 pub use listing::{Listing, SegmentFile};
 pub use name::{FileKind, InvalidName, JournalName};
 pub use recovery::{Recovery, RecoveryError, RecoveryStep};
+pub use retention::{Occupied, Retention};
 pub use scan::verdict;
 pub use scan::{Cut, Proof, Refusal, Repair, Report, Scan, ScanOptions, ScanStep, SegmentReport, Verdict};
 pub use seq::{CommitId, SegmentId, Seq};

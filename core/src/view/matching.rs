@@ -55,6 +55,14 @@ impl View<Pcpj> {
         found.filter(|place| place.seq >= from)
     }
 
+    /// Bytes of the segments from an event on.
+    #[must_use]
+    pub fn bytes_from(&self, place: &EventPlace) -> u64 {
+        let from = self.segments.partition_point(|segment| segment.id() < place.segment);
+        let bytes: u64 = self.segments.range(from..).map(super::SegmentView::bytes).sum();
+        bytes.saturating_sub(place.offset)
+    }
+
     /// The running maximum of the events' timestamps: each with the first event that has it or a later one, ascending
     /// in both. Points closer than a tenth of a second are left out.
     ///

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod arbitrary_bytes;
+mod bus;
 mod commit;
 mod damage;
 mod events;
