@@ -4,13 +4,14 @@
 //! sequence number, because a number can be given out again after a void.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 
 use strandline_core::CommitId;
 
 use crate::error::Poisoned;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// How a commit ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

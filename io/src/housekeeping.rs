@@ -3,7 +3,7 @@
 //!
 //! It sleeps until it is woken or the core's next deadline comes; there is no polling.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use strandline_core::{Framing, Monotonic};
@@ -11,6 +11,7 @@ use strandline_core::{Framing, Monotonic};
 use crate::disk::Disk;
 use crate::lead::LeadUntil;
 use crate::shared::{Parked, Shared, State};
+use crate::sync::MutexGuard;
 
 /// How long it lets records gather that nobody waits on, so that many of them form one commit.
 const LINGER: Duration = Duration::from_millis(1);

@@ -5,13 +5,14 @@
 //! stops as soon as its own commit has ended, and hands the lead to one of those who wait for the next. So a
 //! lone caller does everything on its own thread, and nobody works for the others longer than one commit.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use strandline_core::{Completion, Effect, EffectId, Framing};
 
 use crate::commit::{CommitState, Outcome, Woken};
 use crate::disk::Disk;
 use crate::shared::{Parked, Shared, State, Wakes};
+use crate::sync::MutexGuard;
 
 /// When a leader has done its part.
 #[derive(Clone, Copy)]

@@ -1,8 +1,7 @@
 //! What the handles of one journal, its waiters, readers and housekeeping thread share.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 
 use strandline_core::{
@@ -16,6 +15,8 @@ use crate::directory::Lease;
 use crate::disk::Disk;
 use crate::error::{AppendError, Poisoned};
 use crate::perform::Performer;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard, thread};
 
 /// Shared by everything that has to do with one open journal.
 pub(crate) struct Shared<F: Framing, D: Disk> {
@@ -149,7 +150,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
     pub(crate) fn give_way<'a>(&'a self, state: MutexGuard<'a, State<F>>) -> MutexGuard<'a, State<F>> {
         drop(state);
         while self.leader_waits() {
-            std::thread::yield_now();
+            thread::yield_now();
         }
         self.lock()
     }
