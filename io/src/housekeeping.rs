@@ -54,11 +54,11 @@ pub(crate) fn run<F: Framing, D: Disk>(shared: &Arc<Shared<F, D>>) {
             state = shared.wait_for_deadline(state, &mut led_at);
         }
     }
-    let closed = state.closed;
+    let closing = state.closing;
     drop(state);
     shared.performer.discard_spare();
     shared.performer.close_files();
-    if closed {
+    if closing {
         // The last handle may be gone, and nobody waiting for this thread.
         shared.end_lease();
     }

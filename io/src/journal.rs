@@ -364,7 +364,7 @@ impl<F: Framing, D: Disk> Clone for Journal<F, D> {
 
 impl<F: Framing, D: Disk> Handle<F, D> {
     fn close(&self) -> Result<(), Poisoned> {
-        if self.is_housekeeping() {
+        if self.is_housekeeping() || self.is_led_by_us() {
             self.close_later();
             return Ok(());
         }
@@ -386,6 +386,11 @@ impl<F: Framing, D: Disk> Handle<F, D> {
         self.thread.try_lock().is_ok_and(|thread| {
             thread.as_ref().is_some_and(|thread| thread.thread().id() == thread::current().id())
         })
+    }
+
+    /// Whether this thread is in the middle of leading: the same can happen to it, while it waits for a ticket.
+    fn is_led_by_us(&self) -> bool {
+        self.shared.lock().leader == Some(thread::current().id())
     }
 
     /// Has the housekeeping thread close the journal once it is done with what it is doing.

@@ -11,7 +11,7 @@ mod native {
 
     pub(crate) mod thread {
         use std::io;
-        pub(crate) use std::thread::{JoinHandle, current, yield_now};
+        pub(crate) use std::thread::{JoinHandle, ThreadId, current, yield_now};
 
         /// Starts a thread with a name.
         pub(crate) fn spawn(

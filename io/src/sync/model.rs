@@ -152,7 +152,7 @@ pub(crate) mod thread {
     use std::io;
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-    pub(crate) use shuttle::thread::{JoinHandle, current, yield_now};
+    pub(crate) use shuttle::thread::{JoinHandle, ThreadId, current, yield_now};
 
     /// What a panic carries that a test wants; it ends its thread and not the test.
     pub(crate) struct Injected;

@@ -1,6 +1,7 @@
 //! Tickets and readers as futures, under an executor of a few lines.
 
 use std::future::Future;
+use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -9,6 +10,7 @@ use strandline_core::{Config, ReadUpTo, Seq};
 
 use super::memory_disk::MemoryDisk;
 use super::{Ledger, TestJournal, explore, open, payload, small, spawn};
+use crate::sync::thread::Injected;
 use crate::ReadStep;
 
 /// Lets one thread run one task.
@@ -104,5 +106,39 @@ fn whoever_leads_can_drop_the_last_handle() {
         assert_eq!(waits.join().unwrap(), Some(Ok(Seq::new(1))));
         assert!(is_pending || polled.try_wait().is_some());
         assert!(disk.is_durable(&payload(1, 0)));
+    });
+}
+
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        resume_unwind(Box::new(Injected));
+    }
+}
+
+/// A waker is foreign code. What it does must not keep those from being woken who come after it.
+#[test]
+fn a_waker_that_panics_forgets_nobody() {
+    explore("a panicking waker", 1_000, || {
+        let disk = MemoryDisk::default();
+        let journal = open(&disk, Config { commit_bytes_max: 60, ..small() });
+        let panics = Waker::from(Arc::new(Panics));
+        let mut polled = pin!(journal.append_nowait(&[b'x'; 10]).unwrap());
+        let _ = polled.as_mut().poll(&mut Context::from_waker(&panics));
+        let writers = [1, 2].map(|thread| {
+            let (held, mine) = (disk.clone(), journal.clone());
+            spawn(move || {
+                mine.append(&payload(thread, 0)).unwrap();
+                assert!(held.is_durable(&payload(thread, 0)));
+            })
+        });
+        let mut task = pin!(journal.append_nowait(&payload(3, 0)).unwrap());
+        assert!(block_on(|context| task.as_mut().poll(context)).is_ok());
+        for writer in writers {
+            assert_eq!(writer.join().unwrap(), Some(()), "who leads is not the one who panics");
+        }
+        assert_eq!(polled.try_wait(), Some(Ok(Seq::ZERO)));
+        journal.close().unwrap();
     });
 }
