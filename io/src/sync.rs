@@ -14,10 +14,7 @@ mod native {
         pub(crate) use std::thread::{JoinHandle, ThreadId, current, yield_now};
 
         /// Starts a thread with a name.
-        pub(crate) fn spawn(
-            name: String,
-            run: impl FnOnce() + Send + 'static,
-        ) -> io::Result<JoinHandle<()>> {
+        pub(crate) fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
             std::thread::Builder::new().name(name).spawn(run)
         }
     }

@@ -4,6 +4,7 @@
 //! Run by `io/threads.sh`. `STRANDLINE_THREADS_SEED` takes other interleavings, `STRANDLINE_THREADS_TIMES` so many
 //! times as many; a failure prints a schedule for `shuttle::replay`.
 
+mod commits;
 mod failures;
 mod followers;
 mod memory_disk;
@@ -40,12 +41,13 @@ fn explore(name: &str, times: usize, scenario: fn()) {
     println!("{name}: {times} random and {times} prioritised interleavings, seed {seed}");
 }
 
-fn run(scheduler: impl Scheduler + 'static, scenario: fn()) {
+/// Returns how many interleavings there were.
+fn run(scheduler: impl Scheduler + 'static, scenario: fn()) -> usize {
     let mut settings = shuttle::Config::new();
     settings.stack_size = 256 * 1024;
     // Every atomic is meant to be a hint or to be changed under a lock; the warning is about the former.
     settings.silence_warnings = true;
-    shuttle::Runner::new(scheduler, settings).run(scenario);
+    shuttle::Runner::new(scheduler, settings).run(scenario)
 }
 
 /// Segments of a few records, and no idle mark unless a test asks for it.
