@@ -28,6 +28,10 @@ struct State {
     /// The directory as it is, and as it is after a power loss.
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
+    /// How often the directory was synced, and which of those syncs made the durable names: of two that run side
+    /// by side, the one that began first may end last, and takes nothing back.
+    syncs_begun: usize,
+    newest_sync: usize,
     /// What will happen to the calls of this name: so many of them pass, then one meets the fault.
     faults: Vec<(&'static str, usize, Fault)>,
 }
@@ -69,7 +73,7 @@ impl MemoryDisk {
             files: state.files.iter().map(survive).collect(),
             names: state.durable_names.clone(),
             durable_names: state.durable_names.clone(),
-            faults: Vec::new(),
+            ..State::default()
         };
         Self { state: Arc::new(Mutex::new(left)) }
     }
@@ -209,8 +213,16 @@ impl Disk for MemoryDisk {
     }
 
     fn sync_directory(&self) -> io::Result<()> {
-        let covered = self.state().names.clone();
-        self.call("sync_directory")?.durable_names = covered;
+        let (covered, sync) = {
+            let mut state = self.state();
+            state.syncs_begun += 1;
+            (state.names.clone(), state.syncs_begun)
+        };
+        let mut state = self.call("sync_directory")?;
+        if sync > state.newest_sync {
+            state.newest_sync = sync;
+            state.durable_names = covered;
+        }
         Ok(())
     }
 }
