@@ -37,7 +37,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     let (directory, process) = (next()?, next()?.parse()?);
     let mode = next()?;
     // Small, so that segments follow one another, and with little reserved space, so that it runs out.
-    let segment_bytes = std::env::var("STRANDLINE_WRITER_SEGMENT").map_or(Ok(32 * 1024), |bytes| bytes.parse())?;
+    let segment_bytes =
+        std::env::var("STRANDLINE_WRITER_SEGMENT").map_or(Ok(32 * 1024), |bytes| bytes.parse())?;
     let settings = Config { segment_bytes, reserve_bytes: segment_bytes / 4, ..config() };
     let (journal, _) = Directory::open(directory)?.journal::<Pryj>(JOURNAL, settings)?;
     match mode.as_str() {

@@ -68,7 +68,10 @@ fn check_added(added: &Records, process: u64, acknowledged: &[(u64, String)]) {
     }
     for (thread, recovered) in next {
         let told = told.get(&thread).copied().unwrap_or(0);
-        assert!(recovered <= told + IN_FLIGHT, "thread {thread}: {recovered} of {told} and what was in flight");
+        assert!(
+            recovered <= told + IN_FLIGHT,
+            "thread {thread}: {recovered} of {told} and what was in flight"
+        );
     }
 }
 
@@ -106,7 +109,8 @@ fn next_random(state: &mut u64) -> u64 {
 
 #[test]
 fn a_killed_writer_loses_nothing_acknowledged() {
-    let setting = |name: &str, default: u64| std::env::var(name).map_or(default, |value| value.parse().unwrap());
+    let setting =
+        |name: &str, default: u64| std::env::var(name).map_or(default, |value| value.parse().unwrap());
     let (rounds, seed) = (setting("STRANDLINE_KILLS", 6), setting("STRANDLINE_KILLS_SEED", 1));
     let (mut tally, mut random) = (Tally::default(), seed);
     let mut root = tempfile::tempdir().unwrap();
