@@ -2,7 +2,7 @@
 //! with no restart.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -70,18 +70,20 @@ fn a_file_size_limit_voids_what_it_hits_and_nothing_else() {
 struct Ballast(PathBuf);
 
 impl Ballast {
-    /// Takes what is left, to the last byte.
+    /// Takes what is left, to the last block.
     fn take(root: &Path) -> Self {
         let path = root.join("ballast");
         let mut file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
-        for block in [64 * 1024, 4096, 512, 1] {
+        for block in [64 * 1024, 4096, 512] {
             while file.write_all(&vec![1; block]).is_ok() && file.sync_data().is_ok() {}
         }
         Self(path)
     }
 
+    /// Where a file system frees the blocks of a removed file only once it has written that down, it has now.
     fn give_back(self) {
-        fs::remove_file(self.0).unwrap();
+        fs::remove_file(&self.0).unwrap();
+        File::open(self.0.parent().unwrap()).unwrap().sync_all().unwrap();
     }
 }
 
