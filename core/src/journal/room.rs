@@ -1,0 +1,51 @@
+//! Keeping the segment files within `segments_bytes_max`: a disk of its own that can be full.
+
+use super::Journal;
+use crate::Framing;
+
+/// Whether something fits beside the segments that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    Enough,
+    /// Not before the removal that is under way has ended.
+    AfterRemoval,
+    None,
+}
+
+impl<F: Framing> Journal<F> {
+    /// How long a file may become beside `others` bytes of other segments.
+    pub(super) const fn room(&self, others: u64) -> u64 {
+        self.config.segments_bytes_max.saturating_sub(others)
+    }
+
+    /// Whether a commit of this many record bytes fits, in a new segment if it rolls.
+    pub(super) fn room_for(&self, record_bytes: u64, rolls: bool) -> Room {
+        let marks = if self.layout.has_marks() { 2 * F::MARK_LEN as u64 } else { 0 };
+        let bytes = record_bytes.saturating_add(marks);
+        let (others, file) = if rolls {
+            (self.view.bytes(), bytes.saturating_add(head_len::<F>()))
+        } else {
+            (self.view.bytes().saturating_sub(self.active.end), self.active.end.saturating_add(bytes))
+        };
+        // What was reserved before is taken already.
+        let reserved = !rolls && file <= self.active.extent;
+        if reserved || file <= self.room(others) {
+            return Room::Enough;
+        }
+        if self.removals_remain() { Room::AfterRemoval } else { Room::None }
+    }
+
+    /// A segment that was given up whole is rolled, where the next one has room.
+    pub(super) fn advance_trim(&mut self) {
+        match self.room_for(0, true) {
+            Room::Enough => self.start_seal(),
+            Room::AfterRemoval => {}
+            Room::None => self.roll_refused = true,
+        }
+    }
+}
+
+/// Bytes before a segment's first record.
+const fn head_len<F: Framing>() -> u64 {
+    (F::HEADER_LEN + F::MARK_LEN) as u64
+}

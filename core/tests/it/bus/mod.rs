@@ -1,0 +1,5 @@
+//! The event bus.
+
+mod replay;
+mod retention;
+mod town;

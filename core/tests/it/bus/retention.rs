@@ -1,0 +1,1 @@
+//! Retention and subscriptions: who pins what, and who is told what went.
