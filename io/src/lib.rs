@@ -70,6 +70,7 @@ mod set_aside;
 mod shared;
 mod spare;
 mod std_disk;
+mod sync;
 mod temporary;
 mod ticket;
 mod transfer;
@@ -82,6 +83,8 @@ mod journal_tests;
 mod perform_tests;
 #[cfg(test)]
 mod test_disk;
+#[cfg(all(test, strandline_shuttle))]
+mod thread_tests;
 
 pub use append_all::AppendAllError;
 pub use backup::{BackupError, BackupReport};

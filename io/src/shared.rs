@@ -1,8 +1,8 @@
 //! What the handles of one journal, its waiters, readers and housekeeping thread share.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 
 use strandline_core::{
@@ -16,6 +16,9 @@ use crate::directory::Lease;
 use crate::disk::Disk;
 use crate::error::{AppendError, Poisoned};
 use crate::perform::Performer;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::thread::{self, ThreadId};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// Shared by everything that has to do with one open journal.
 pub(crate) struct Shared<F: Framing, D: Disk> {
@@ -40,6 +43,8 @@ pub(crate) struct State<F: Framing> {
     pub(crate) watches: Vec<(Watch, Arc<CommitState>)>,
     /// Somebody performs the effects of the commit path. True also while the lead is being handed over.
     pub(crate) leading: bool,
+    /// Who leads, once it has taken the lead: it wakes tasks, and what they do on its thread cannot wait for it.
+    pub(crate) leader: Option<ThreadId>,
     /// The core may have something to say.
     pub(crate) dirty: bool,
     /// An effect of the commit path that was taken out of the core and waits to be performed.
@@ -106,6 +111,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             commits: Commits::default(),
             watches: Vec::new(),
             leading: false,
+            leader: None,
             // Recovery may have left something to be done.
             dirty: true,
             in_hand: None,
@@ -149,7 +155,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
     pub(crate) fn give_way<'a>(&'a self, state: MutexGuard<'a, State<F>>) -> MutexGuard<'a, State<F>> {
         drop(state);
         while self.leader_waits() {
-            std::thread::yield_now();
+            thread::yield_now();
         }
         self.lock()
     }
@@ -173,15 +179,19 @@ impl<F: Framing, D: Disk> Shared<F, D> {
     }
 
     /// Wakes whom it concerns. Call it without the lock, which is what they will want next.
+    ///
+    /// A waker is foreign code and may panic. The panic hook tells of that, and it goes no further: neither the
+    /// others who wait nor the thread that happens to lead have anything to do with it.
     pub(crate) fn wake(&self, wakes: &mut Wakes) {
+        let mut wakers = std::mem::take(&mut wakes.wakers);
         for commit in wakes.commits.drain(..) {
-            commit.announce();
+            wakers.append(&mut commit.announce());
         }
         if std::mem::take(&mut wakes.readers) {
             self.progress.notify_all();
         }
-        for waker in wakes.wakers.drain(..) {
-            waker.wake();
+        for waker in wakers {
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
     }
 }

@@ -5,3 +5,4 @@
 mod disk_conformance;
 mod every_bit;
 mod faults;
+mod real_disk;
