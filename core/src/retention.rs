@@ -55,7 +55,12 @@ impl Retention {
         let soft = self.compact_above.saturating_sub(occupied.others);
         let unneeded = oldest_out(view, now, soft, pinned.unwrap_or(end));
         let hard = self.bytes_max.saturating_sub(occupied.others).min(occupied.segments_max);
-        let too_many = oldest_out(view, now.saturating_add(occupied.segment), hard, end);
+        let room = now.saturating_add(occupied.segment);
+        let mut too_many = oldest_out(view, room, hard, end);
+        // Made with larger segments than these: it goes whole.
+        if newest > occupied.segment.saturating_mul(2) && newest.saturating_add(occupied.segment) > hard {
+            too_many = end;
+        }
         let age = if self.age_ms_max.is_some() { young } else { Seq::ZERO };
         let first = unneeded.max(too_many).max(age).min(end);
         (first > view.first()).then_some(first)

@@ -342,7 +342,7 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         state.closing && !state.leading && !state.has_work()
     }
 
-    fn shared(&self) -> &Arc<Shared<F, D>> {
+    pub(crate) fn shared(&self) -> &Arc<Shared<F, D>> {
         &self.handle.shared
     }
 }

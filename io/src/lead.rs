@@ -126,6 +126,9 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             }
         }
         state.dirty = false;
+        if state.core().is_ok_and(|core| core.waits_for_room()) {
+            state.want_keeping(wakes);
+        }
         Next::Stop
     }
 

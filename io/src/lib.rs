@@ -49,6 +49,7 @@
 
 mod append_all;
 mod backup;
+pub mod bus;
 mod clock;
 mod commit;
 mod directory;
@@ -60,6 +61,7 @@ mod inspect;
 mod journal;
 mod lead;
 mod listing;
+mod news;
 mod offline;
 mod open_files;
 mod perform;

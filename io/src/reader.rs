@@ -159,7 +159,7 @@ impl<F: Framing, D: Disk> Reader<F, D> {
 
 impl<F: Framing, D: Disk> Shared<F, D> {
     /// Waits until readers have something new to look at; nothing once the deadline has passed.
-    fn wait_for_progress<'a>(
+    pub(crate) fn wait_for_progress<'a>(
         &'a self,
         mut state: MutexGuard<'a, State<F>>,
         deadline: Option<Instant>,

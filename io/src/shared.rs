@@ -33,6 +33,8 @@ pub(crate) struct Shared<F: Framing, D: Disk> {
     pub(crate) work: Condvar,
     /// Readers that have caught up wait here.
     pub(crate) progress: Condvar,
+    /// Who keeps a bus within its bounds waits here.
+    pub(crate) keeper: Condvar,
 }
 
 /// What the lock protects.
@@ -62,6 +64,12 @@ pub(crate) struct State<F: Framing> {
     pub(crate) waiting_readers: usize,
     pub(crate) reader_wakers: Vec<Waker>,
     pub(crate) spare: SparePlan,
+    /// Counts what is news to readers beside the journal's own progress.
+    pub(crate) nudges: u64,
+    /// A new segment is being created, or has just been.
+    created: bool,
+    /// There is a new segment, or something waits for room.
+    pub(crate) keeping_wanted: bool,
 }
 
 /// When a spare segment file is worth preparing.
@@ -101,6 +109,7 @@ pub(crate) enum Parked {
 pub(crate) struct Wakes {
     commits: Vec<Arc<CommitState>>,
     readers: bool,
+    keeper: bool,
     wakers: Vec<Waker>,
 }
 
@@ -125,6 +134,9 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             waiting_readers: 0,
             reader_wakers: Vec::new(),
             spare: SparePlan::new(config),
+            nudges: 0,
+            created: false,
+            keeping_wanted: false,
         };
         Self {
             performer,
@@ -134,6 +146,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             lock_wanted: AtomicBool::new(false),
             work: Condvar::new(),
             progress: Condvar::new(),
+            keeper: Condvar::new(),
         }
     }
 
@@ -189,6 +202,9 @@ impl<F: Framing, D: Disk> Shared<F, D> {
         }
         if std::mem::take(&mut wakes.readers) {
             self.progress.notify_all();
+        }
+        if std::mem::take(&mut wakes.keeper) {
+            self.keeper.notify_all();
         }
         for waker in wakers {
             let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
@@ -319,6 +335,7 @@ impl<F: Framing> State<F> {
             Output::Effect { id, effect } => {
                 if let Effect::Create { reserve, .. } = effect {
                     self.spare.len = reserve;
+                    self.created = true;
                 }
                 return Some((id, effect));
             }
@@ -378,8 +395,17 @@ impl<F: Framing> State<F> {
         self.note_progress(wakes);
     }
 
+    /// Whoever keeps a bus within its bounds shall look.
+    pub(crate) fn want_keeping(&mut self, wakes: &mut Wakes) {
+        self.keeping_wanted = true;
+        wakes.keeper = true;
+    }
+
     /// Readers that have caught up shall look again.
-    fn note_progress(&mut self, wakes: &mut Wakes) {
+    pub(crate) fn note_progress(&mut self, wakes: &mut Wakes) {
+        if std::mem::take(&mut self.created) || self.is_over() {
+            self.want_keeping(wakes);
+        }
         wakes.readers |= self.waiting_readers > 0;
         wakes.wakers.append(&mut self.reader_wakers);
     }

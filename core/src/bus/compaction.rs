@@ -22,13 +22,6 @@ impl Compaction {
         }
     }
 
-    /// A record was lost: the snapshot is begun anew with the next segment, or the next look.
-    pub(super) fn refused(&mut self, id: RecordId) {
-        if self.from.is_some_and(|from| id > from) {
-            *self = Self::default();
-        }
-    }
-
     pub(super) fn everything_is_asked(&mut self, asked: RecordId) {
         if self.from.is_some() {
             self.last.get_or_insert(asked);

@@ -26,6 +26,7 @@ mod subscription;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
 use bytes::Bytes;
 
@@ -151,6 +152,10 @@ pub struct EventBus {
     /// The newest record that was asked for, and the newest that is durable.
     asked: RecordId,
     recorded: RecordId,
+    /// Up to this one, what is not recorded was refused.
+    refused: RecordId,
+    /// Subscriptions whose deletion is not known to be durable, with the record that states it.
+    removed: Vec<(RecordId, SubscriptionId)>,
     trim: Option<PendingTrim>,
     compaction: Compaction,
 }
@@ -267,23 +272,42 @@ impl EventBus {
         self.compaction.accepted(id, seq);
     }
 
-    /// Every record up to this one is durable.
+    /// This record is durable, and every earlier one that was not refused.
     pub fn handle_recorded(&mut self, id: RecordId) {
-        self.recorded = self.recorded.max(id.min(self.asked));
+        // Of what was refused nothing is known any more; it was asked for again.
+        if id > self.refused && id > self.recorded {
+            self.recorded = id.min(self.asked);
+            self.removed.retain(|(record, _)| *record > id);
+        }
     }
 
-    /// The record, and every later one that was asked for, did not come to be: there was no space. They are asked for
-    /// again within a second, or with the next that is urgent.
-    pub fn handle_refused(&mut self, now: Monotonic, id: RecordId) {
-        for subscription in self.subscriptions.values_mut().filter(|found| found.record >= id) {
+    /// A record did not come to be: there was no space. It, and whatever else is not known to be durable, is
+    /// asked for again within a second, or with the next record that is urgent.
+    pub fn handle_refused(&mut self, now: Monotonic) {
+        let recorded = self.recorded;
+        for subscription in self.subscriptions.values_mut().filter(|found| found.record > recorded) {
             subscription.touch(Unrecorded::Everything);
         }
         self.records.push_back(Record::NextId(self.next_id));
-        self.compaction.refused(id);
+        self.records.extend(self.removed.drain(..).map(|(_, id)| Record::Removed(id)));
+        self.refused = self.asked;
+        self.compaction = Compaction::default();
         if let Some(trim) = &mut self.trim {
-            trim.after = trim.after.filter(|after| *after < id);
+            trim.after = None;
         }
+        self.urgent = false;
         self.record_by = Some(now.after(RETRY_MS));
+    }
+
+    /// Whether a trim was decided on and is not asked for yet.
+    #[must_use]
+    pub const fn is_trimming(&self) -> bool {
+        self.trim.is_some()
+    }
+
+    /// Has everything recorded with the next requests: before a close.
+    pub const fn record_now(&mut self) {
+        self.urgent = true;
     }
 
     /// Whether something that was asked for is not durable yet.
@@ -319,7 +343,8 @@ impl EventBus {
         let id = match record {
             Record::Subscription(recorded) => recorded.id,
             Record::Pointer { id, .. } => *id,
-            Record::NextId(_) | Record::Removed(_) => return,
+            Record::Removed(id) => return self.removed.push((self.asked, *id)),
+            Record::NextId(_) => return,
         };
         if let Some(found) = self.subscriptions.get_mut(&id) {
             (found.unrecorded, found.record) = (Unrecorded::Nothing, self.asked);

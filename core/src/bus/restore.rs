@@ -73,6 +73,8 @@ impl Restore {
             record_by: None,
             asked: RecordId::default(),
             recorded: RecordId::default(),
+            refused: RecordId::default(),
+            removed: alloc::vec::Vec::new(),
             trim: None,
             compaction: Compaction::default(),
         }

@@ -155,7 +155,7 @@ impl Town {
         }
         let told = drain(&mut self.records, &mut self.records_world);
         if told.iter().any(|output| matches!(output, Output::Void { .. })) {
-            self.bus.handle_refused(now, newest.unwrap());
+            self.bus.handle_refused(now);
             return false;
         }
         if let Some(id) = newest {
