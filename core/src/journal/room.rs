@@ -61,6 +61,8 @@ impl<F: Framing> Journal<F> {
         match self.room_for(0, true) {
             Room::Enough => self.start_seal(),
             Room::AfterRemoval => {}
+            // Too large by itself, made under another bound: only behind a new one can it go.
+            Room::None if self.view.bytes() > self.config.segments_bytes_max => self.start_seal(),
             Room::None => self.roll_refused = true,
         }
     }

@@ -266,3 +266,6 @@ impl<D: Disk> fmt::Debug for EventBus<D> {
         f.debug_struct("EventBus").field("events", &self.inner.events).finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(strandline_shuttle)))]
+mod tests;
