@@ -42,7 +42,7 @@ fn block_on<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
 
 #[test]
 fn tasks_are_woken() {
-    explore("tasks", 8_000, || {
+    explore("tasks", 4_000, || {
         let (disk, ledger) = (MemoryDisk::default(), Ledger::default());
         let journal = open(&disk, small());
         let mut reader = journal.reader(Seq::ZERO, ReadUpTo::Durable);
@@ -94,7 +94,7 @@ impl Wake for LastHandle {
 /// next commit is what it waits for. It cannot wait for itself.
 #[test]
 fn whoever_leads_can_drop_the_last_handle() {
-    explore("the last handle", 8_000, || {
+    explore("the last handle", 4_000, || {
         let disk = MemoryDisk::default();
         let journal = open(&disk, Config { commit_bytes_max: 60, ..small() });
         let mut polled = pin!(journal.append_nowait(&[b'x'; 50]).unwrap());
@@ -120,7 +120,7 @@ impl Wake for Panics {
 /// A waker is foreign code. What it does must not keep those from being woken who come after it.
 #[test]
 fn a_waker_that_panics_forgets_nobody() {
-    explore("a panicking waker", 8_000, || {
+    explore("a panicking waker", 4_000, || {
         let disk = MemoryDisk::default();
         let journal = open(&disk, Config { commit_bytes_max: 60, ..small() });
         let panics = Waker::from(Arc::new(Panics));
