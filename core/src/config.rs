@@ -78,6 +78,9 @@ pub struct Config {
     /// The files of all segments, reserved zeros included, stay within this many bytes: what would make them larger
     /// is refused as on a full disk, and goes on once old segments are removed. Default: no limit.
     pub segments_bytes_max: u64,
+    /// What does not fit into that waits for a trim rather than being refused, until
+    /// [`Journal::refuse_waiting`](crate::Journal::refuse_waiting). Default no.
+    pub waits_for_room: bool,
     /// Seed for the salts that tell marks from payloads that imitate them. Take it from the operating system's
     /// randomness (a simulation takes it from its own seed).
     pub salt_seed: u64,
@@ -106,6 +109,7 @@ impl Config {
             removal_retry_ms: 1_000,
             index_events: false,
             segments_bytes_max: u64::MAX,
+            waits_for_room: false,
             salt_seed,
             opened_at,
             block_bytes: BLOCK_BYTES,

@@ -24,13 +24,15 @@ impl Default for Retention {
     }
 }
 
-/// What the directory holds beside the segments that can go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What the directory holds, and what the journal of events may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupied {
     /// Bytes of everything but the events' segments.
     pub others: u64,
     /// Bytes that the newest segment may come to have, and each one after it.
     pub segment: u64,
+    /// Bytes that all the events' segments may come to have: `segments_bytes_max` of their journal.
+    pub segments_max: u64,
 }
 
 impl Retention {
@@ -48,11 +50,12 @@ impl Retention {
     ) -> Option<Seq> {
         let end = view.durable_end();
         let newest = view.segments().next_back().map_or(0, crate::SegmentView::bytes);
-        let sealed = occupied.others.saturating_add(view.bytes().saturating_sub(newest));
-        let soft = sealed.saturating_add(occupied.segment.max(newest));
-        let hard = soft.saturating_add(occupied.segment);
-        let unneeded = oldest_out(view, soft, self.compact_above, pinned.unwrap_or(end));
-        let too_many = oldest_out(view, hard, self.bytes_max, end);
+        let sealed = view.bytes().saturating_sub(newest);
+        let now = sealed.saturating_add(occupied.segment.max(newest));
+        let soft = self.compact_above.saturating_sub(occupied.others);
+        let unneeded = oldest_out(view, now, soft, pinned.unwrap_or(end));
+        let hard = self.bytes_max.saturating_sub(occupied.others).min(occupied.segments_max);
+        let too_many = oldest_out(view, now.saturating_add(occupied.segment), hard, end);
         let age = if self.age_ms_max.is_some() { young } else { Seq::ZERO };
         let first = unneeded.max(too_many).max(age).min(end);
         (first > view.first()).then_some(first)

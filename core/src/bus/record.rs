@@ -13,7 +13,6 @@ use crate::{Filter, Seq, Timestamp};
 
 pub(crate) const SCHEMA_ID: u16 = 7301;
 pub(crate) const SCHEMA_VERSION: u16 = 0;
-pub(crate) const HEADER_LEN: usize = 8;
 /// What an optional unsigned field holds in place of a value.
 const NULL: u64 = u64::MAX;
 
@@ -297,3 +296,7 @@ impl<'a> Fields<'a> {
         Ok(texts)
     }
 }
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;

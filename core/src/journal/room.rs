@@ -1,6 +1,7 @@
 //! Keeping the segment files within `segments_bytes_max`: a disk of its own that can be full.
 
 use super::Journal;
+use super::phase::Voided;
 use crate::Framing;
 
 /// Whether something fits beside the segments that are there.
@@ -33,6 +34,26 @@ impl<F: Framing> Journal<F> {
             return Room::Enough;
         }
         if self.removals_remain() { Room::AfterRemoval } else { Room::None }
+    }
+
+    /// Whether what waits has no room, and no removal is under way that could make some: only a trim can.
+    #[must_use]
+    pub fn waits_for_room(&self) -> bool {
+        let Some(next) = self.queue.front().filter(|_| self.phase.is_idle() && self.poison.is_none()) else {
+            return false;
+        };
+        let bytes = next.record_bytes::<F>(self.layout) as u64;
+        self.room_for(bytes, self.needs_new_segment(bytes)) == Room::None
+    }
+
+    /// No room will be made: what waits for it fails as on a full disk.
+    pub fn refuse_waiting(&mut self) {
+        if self.waits_for_room()
+            && let Some(next) = self.queue.front()
+        {
+            let voided = Voided { first: next.first, commit: next.id };
+            self.void(voided);
+        }
     }
 
     /// A segment that was given up whole is rolled, where the next one has room.

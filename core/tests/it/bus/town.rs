@@ -88,8 +88,11 @@ impl Town {
         for _ in 0..events {
             let draft = EventDraft { domain: 1, event_type, source, payload: &[b'x'; 100] };
             self.events.append(wall(self.now), draft).unwrap();
+            drain(&mut self.events, &mut self.events_world);
+            if self.events.waits_for_room() {
+                self.run();
+            }
         }
-        drain(&mut self.events, &mut self.events_world);
         self.run();
     }
 
@@ -107,14 +110,30 @@ impl Town {
     pub(crate) fn run(&mut self) {
         let now = Monotonic::from_millis(self.now);
         for _ in 0..100 {
-            let others = self.records_world.files.values().map(|file| file.len() as u64).sum();
-            let occupied = Occupied { others, segment: self.config.0.segment_bytes };
-            self.bus.tick(now, wall(self.now), self.events.view(), occupied);
+            self.tick(now);
             if !self.requests(now) {
                 return;
             }
+            drain(&mut self.events, &mut self.events_world);
         }
         panic!("the bus does not come to rest");
+    }
+
+    /// The same, but what the journal of events wants is left to the caller.
+    pub(crate) fn decide(&mut self) {
+        let now = Monotonic::from_millis(self.now);
+        self.tick(now);
+        while self.requests(now) {}
+    }
+
+    fn tick(&mut self, now: Monotonic) {
+        let others = self.records_world.files.values().map(|file| file.len() as u64).sum();
+        let occupied = Occupied {
+            others,
+            segment: self.config.0.segment_bytes,
+            segments_max: self.config.0.segments_bytes_max,
+        };
+        self.bus.tick(now, wall(self.now), self.events.view(), occupied);
     }
 
     fn requests(&mut self, now: Monotonic) -> bool {
@@ -143,7 +162,6 @@ impl Town {
             self.bus.handle_recorded(id);
             self.bus.compact_records(self.records.view());
         }
-        drain(&mut self.events, &mut self.events_world);
         any
     }
 
