@@ -95,22 +95,22 @@ fn meets(call: &'static str, fault: Fault) {
 
 #[test]
 fn a_poison_is_seen_before_anybody_is_released() {
-    explore("a sync that fails", 12_000, || meets("sync", Fault::Error(EIO)));
-    explore("a write that fails", 4_000, || meets("write", Fault::Error(EIO)));
-    explore("a directory sync that fails", 2_400, || meets("sync_directory", Fault::Error(EIO)));
+    explore("a sync that fails", 6_000, || meets("sync", Fault::Error(EIO)));
+    explore("a write that fails", 2_000, || meets("write", Fault::Error(EIO)));
+    explore("a directory sync that fails", 1_200, || meets("sync_directory", Fault::Error(EIO)));
 }
 
 #[test]
 fn a_panicking_disk_poisons_and_nobody_is_forgotten() {
-    explore("a sync that panics", 8_000, || meets("sync", Fault::Panic));
-    explore("a write that panics", 8_000, || meets("write", Fault::Panic));
+    explore("a sync that panics", 4_000, || meets("sync", Fault::Panic));
+    explore("a write that panics", 4_000, || meets("write", Fault::Panic));
 }
 
 /// What was told void is not in the journal, what was acknowledged is, under a number that nobody else has; and
 /// once there is space again, appends work.
 #[test]
 fn a_void_fails_those_whose_records_it_takes() {
-    explore("no space", 12_000, || {
+    explore("no space", 6_000, || {
         let (disk, ledger) = (MemoryDisk::default(), Ledger::default());
         let journal = open(&disk, small());
         for _ in 0..2 {

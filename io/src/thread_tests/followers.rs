@@ -8,7 +8,7 @@ use crate::ReadStep;
 
 #[test]
 fn readers_see_only_what_is_durable() {
-    explore("readers", 8_000, || {
+    explore("readers", 4_000, || {
         let disk = MemoryDisk::default();
         let sync = SyncPolicy::Interval { ms: 1 };
         let journal = open(&disk, Config { sync, tail_bytes_max: 64, ..small() });
@@ -57,7 +57,7 @@ fn readers_see_only_what_is_durable() {
 #[test]
 fn a_trim_races_with_everything() {
     const RECORDS: u64 = 8;
-    explore("trimming", 5_600, || {
+    explore("trimming", 2_800, || {
         let disk = MemoryDisk::default();
         let config = Config { tail_bytes_max: 0, removal_retry_ms: 1, ..small() };
         let journal = open(&disk, config);

@@ -4,6 +4,8 @@
 //! Run by `io/threads.sh`. `STRANDLINE_THREADS_SEED` takes other interleavings, `STRANDLINE_THREADS_TIMES` so many
 //! times as many; a failure prints a schedule for `shuttle::replay`.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod commits;
 mod failures;
 mod followers;

@@ -6,12 +6,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use strandline_core::{Config, ReadUpTo, Seq};
+use shuttle::rand::{Rng, thread_rng};
+use strandline_core::{Config, JournalName, Pryj, ReadUpTo, Seq};
 
-use super::memory_disk::MemoryDisk;
+use super::memory_disk::{Fault, MemoryDisk};
 use super::{Ledger, TestJournal, explore, open, payload, small, spawn};
-use crate::ReadStep;
 use crate::sync::thread::Injected;
+use crate::test_disk::EIO;
+use crate::{AppendError, Directory, ReadStep};
 
 /// Lets one thread run one task.
 #[derive(Default)]
@@ -42,7 +44,7 @@ fn block_on<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
 
 #[test]
 fn tasks_are_woken() {
-    explore("tasks", 8_000, || {
+    explore("tasks", 4_000, || {
         let (disk, ledger) = (MemoryDisk::default(), Ledger::default());
         let journal = open(&disk, small());
         let mut reader = journal.reader(Seq::ZERO, ReadUpTo::Durable);
@@ -94,18 +96,31 @@ impl Wake for LastHandle {
 /// next commit is what it waits for. It cannot wait for itself.
 #[test]
 fn whoever_leads_can_drop_the_last_handle() {
-    explore("the last handle", 8_000, || {
+    explore("the last handle", 4_000, || {
         let disk = MemoryDisk::default();
-        let journal = open(&disk, Config { commit_bytes_max: 60, ..small() });
+        let directory = Directory::on(disk.clone());
+        let config = Config { commit_bytes_max: 60, ..small() };
+        let (journal, _) = directory.journal::<Pryj>("a", config).unwrap();
+        if thread_rng().gen_ratio(1, 2) {
+            disk.inject("sync", thread_rng().gen_range(0..4), Fault::Error(EIO));
+        }
         let mut polled = pin!(journal.append_nowait(&[b'x'; 50]).unwrap());
-        let waits = journal.append_nowait(&payload(1, 0)).unwrap();
+        // Refused where the first one has met the fault already.
+        let Ok(waits) = journal.append_nowait(&payload(1, 0)) else { return };
         let waker = Waker::from(Arc::new(LastHandle(shuttle::sync::Mutex::new(Some(journal)))));
         let is_pending = polled.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
         drop(waker);
         let waits = spawn(move || waits.wait());
-        assert_eq!(waits.join().unwrap(), Some(Ok(Seq::new(1))));
+        match waits.join().unwrap().unwrap() {
+            Ok(seq) => assert!(seq == Seq::new(1) && disk.is_durable(&payload(1, 0))),
+            Err(error) => assert!(matches!(error, AppendError::Poisoned(_)), "{error}"),
+        }
         assert!(is_pending || polled.try_wait().is_some());
-        assert!(disk.is_durable(&payload(1, 0)));
+        // Whoever closes it in the end gives the name back, although a ticket is still held.
+        let name = JournalName::parse("a").unwrap();
+        while directory.lease(&name).is_err() {
+            shuttle::thread::yield_now();
+        }
     });
 }
 
@@ -120,7 +135,7 @@ impl Wake for Panics {
 /// A waker is foreign code. What it does must not keep those from being woken who come after it.
 #[test]
 fn a_waker_that_panics_forgets_nobody() {
-    explore("a panicking waker", 8_000, || {
+    explore("a panicking waker", 4_000, || {
         let disk = MemoryDisk::default();
         let journal = open(&disk, Config { commit_bytes_max: 60, ..small() });
         let panics = Waker::from(Arc::new(Panics));

@@ -35,7 +35,7 @@ fn three_ways(disk: &MemoryDisk, journal: &TestJournal, ledger: &Ledger) {
 
 #[test]
 fn no_waiter_is_released_before_its_record_is_durable() {
-    explore("waiters", 12_000, || {
+    explore("waiters", 6_000, || {
         let (disk, ledger) = (MemoryDisk::default(), Ledger::default());
         let journal = open(&disk, small());
         three_ways(&disk, &journal, &ledger);
@@ -47,7 +47,7 @@ fn no_waiter_is_released_before_its_record_is_durable() {
 
 #[test]
 fn whoever_waits_for_room_gets_it() {
-    explore("a full queue", 8_000, || {
+    explore("a full queue", 4_000, || {
         let (disk, ledger) = (MemoryDisk::default(), Ledger::default());
         let config = Config { pending_bytes_max: 100, commit_bytes_max: 60, ..small() };
         let journal = open(&disk, config);
@@ -74,7 +74,7 @@ fn whoever_waits_for_room_gets_it() {
 
 #[test]
 fn tickets_that_nobody_waits_on_end() {
-    explore("tickets", 12_000, || {
+    explore("tickets", 6_000, || {
         let disk = MemoryDisk::default();
         let journal = open(&disk, small());
         let mut reader = journal.reader(Seq::ZERO, ReadUpTo::Durable);
@@ -107,7 +107,7 @@ fn tickets_that_nobody_waits_on_end() {
 
 #[test]
 fn a_close_releases_everybody() {
-    explore("closing", 12_000, || {
+    explore("closing", 6_000, || {
         let (disk, ledger) = (MemoryDisk::default(), Ledger::default());
         let journal = open(&disk, small());
         let mut reader = journal.reader(Seq::ZERO, ReadUpTo::Durable);
@@ -151,7 +151,7 @@ fn a_close_releases_everybody() {
 
 #[test]
 fn a_closed_name_is_free_for_the_next() {
-    explore("leases", 4_000, || {
+    explore("leases", 2_000, || {
         let disk = MemoryDisk::default();
         let directory = crate::Directory::on(disk.clone());
         let (journal, _) = directory.journal::<strandline_core::Pryj>("a", small()).unwrap();
@@ -173,7 +173,7 @@ fn a_closed_name_is_free_for_the_next() {
 /// Idle marks and interval syncs are due at any moment here: housekeeping takes the lead and gives it back.
 #[test]
 fn housekeeping_hands_the_lead_over_and_takes_it_back() {
-    explore("housekeeping", 8_000, || {
+    explore("housekeeping", 4_000, || {
         let disk = MemoryDisk::default();
         let config =
             Config { sync: SyncPolicy::Interval { ms: 1 }, idle_mark_ms: 1, removal_retry_ms: 1, ..small() };

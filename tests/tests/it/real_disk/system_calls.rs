@@ -94,9 +94,9 @@ fn check_contents<'a>(calls: &'a [Call], said: &Acknowledged) -> &'a str {
 
 /// The segment got its name, and the directory was synced since.
 fn check_name(calls: &[Call], said: &Acknowledged, path: &str, directory: &str) {
-    let renamed =
+    let mut renamed =
         calls.iter().filter(|call| call.name.starts_with("rename") && call.texts().get(1) == Some(&path));
-    let named = renamed.last().unwrap_or_else(|| panic!("{path} never got its name"));
+    let named = renamed.next_back().unwrap_or_else(|| panic!("{path} never got its name"));
     assert_eq!(named.result, Some(0));
     assert!(
         is_synced(calls, directory, named.ends, said.at),
