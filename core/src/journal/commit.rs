@@ -138,6 +138,7 @@ impl<F: Framing> Journal<F> {
             Room::Enough if rolls => return self.start_seal(),
             Room::Enough => {}
             Room::AfterRemoval => return,
+            Room::None if self.rolls_to_shrink() => return self.start_seal(),
             Room::None if self.config.waits_for_room => return,
             Room::None => {
                 let voided = Voided { first: next.first, commit: next.id };

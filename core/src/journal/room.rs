@@ -43,7 +43,7 @@ impl<F: Framing> Journal<F> {
             return false;
         };
         let bytes = next.record_bytes::<F>(self.layout) as u64;
-        self.room_for(bytes, self.needs_new_segment(bytes)) == Room::None
+        self.room_for(bytes, self.needs_new_segment(bytes)) == Room::None && !self.rolls_to_shrink()
     }
 
     /// No room will be made: what waits for it fails as on a full disk.
@@ -56,13 +56,18 @@ impl<F: Framing> Journal<F> {
         }
     }
 
+    /// Whether the last segment was given up and is too large by itself, having been made under another bound: it can
+    /// only go behind a new one, which holds no more than its head.
+    pub(super) fn rolls_to_shrink(&self) -> bool {
+        self.trim_wants_a_new_segment() && self.view.bytes() > self.config.segments_bytes_max
+    }
+
     /// A segment that was given up whole is rolled, where the next one has room.
     pub(super) fn advance_trim(&mut self) {
         match self.room_for(0, true) {
             Room::Enough => self.start_seal(),
             Room::AfterRemoval => {}
-            // Too large by itself, made under another bound: only behind a new one can it go.
-            Room::None if self.view.bytes() > self.config.segments_bytes_max => self.start_seal(),
+            Room::None if self.rolls_to_shrink() => self.start_seal(),
             Room::None => self.roll_refused = true,
         }
     }
