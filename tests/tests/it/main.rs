@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
+mod corpus;
 mod disk_conformance;
 mod every_bit;
 mod faults;
