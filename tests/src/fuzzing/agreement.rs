@@ -70,9 +70,9 @@ pub struct Look {
     pub bare: bool,
 }
 
-/// What was found, in numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Numbers {
+/// What everybody found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
     /// The row of the verdict table that decided, if one did.
     pub row: Option<char>,
     /// Whether opening it for writing was refused.
@@ -83,6 +83,8 @@ pub struct Numbers {
     pub end: u64,
     /// One past the last proven record.
     pub proven_end: u64,
+    /// The records from the logical start to the end.
+    pub records: Vec<Owned>,
 }
 
 /// Looks at the files of one journal, by their first numbers, in every way that there is.
@@ -94,22 +96,22 @@ pub struct Numbers {
 /// # Panics
 /// If they do not agree.
 #[must_use]
-pub fn look(kind: FramingKind, files: &BTreeMap<u64, Vec<u8>>, look: Look) -> Numbers {
+pub fn look(kind: FramingKind, files: &BTreeMap<u64, Vec<u8>>, look: Look) -> Found {
     match kind {
         FramingKind::Pryj => look_as::<Pryj>(files, look),
         FramingKind::Pcpj => look_as::<Pcpj>(files, look),
     }
 }
 
-fn look_as<F: Known>(files: &BTreeMap<u64, Vec<u8>>, look: Look) -> Numbers {
+fn look_as<F: Known>(files: &BTreeMap<u64, Vec<u8>>, look: Look) -> Found {
     let expected = judge(Judged { kind: F::KIND, policy: look.policy, bare: look.bare, files });
     let disk = disk_of(files, look);
     let before = files_on(disk.below());
     let report = inspect::<F>(&disk, files, look, &expected);
     assert_eq!(files_on(disk.below()), before, "looking changes no byte");
-    let numbers = numbers(&report);
+    let found = found(&report, kept(&expected));
     if look.bare {
-        return numbers;
+        return found;
     }
     match open::<F>(&disk, look, 1, files) {
         Err(RecoveryError::Refused { refusal, report: seen }) => {
@@ -122,14 +124,13 @@ fn look_as<F: Known>(files: &BTreeMap<u64, Vec<u8>>, look: Look) -> Numbers {
             assert_eq!(recovered.verdict, report.verdict, "open and verify agree");
             assert_eq!((recovered.first, recovered.end), (report.first, report.end));
             assert_eq!(recovered.segments, report.segments);
-            let records = kept(&expected);
-            assert_eq!(read::<F>(&journal, &performer, files), records, "open and verify agree");
+            assert_eq!(read::<F>(&journal, &performer, files), found.records, "open and verify agree");
             check_repairs(&report, &before, &files_on(disk.below()));
-            reopen::<F>(disk.below(), look, &records);
-            append(&mut journal, &performer, &records);
+            reopen::<F>(disk.below(), look, &found.records);
+            append(&mut journal, &performer, &found.records);
         }
     }
-    numbers
+    found
 }
 
 /// The records from the logical start on.
@@ -253,7 +254,7 @@ fn plain_verdict(verdict: &Verdict) -> PlainVerdict {
     PlainVerdict::Refused { why, segment: refusal.segment().0.get(), offset }
 }
 
-fn numbers(report: &Report) -> Numbers {
+fn found(report: &Report, records: Vec<Owned>) -> Found {
     let row = match plain_verdict(&report.verdict) {
         PlainVerdict::Cut { row, .. } => row.chars().next(),
         PlainVerdict::Refused { .. } => match &report.verdict {
@@ -264,7 +265,7 @@ fn numbers(report: &Report) -> Numbers {
     };
     let refused = matches!(report.verdict, Verdict::Refused(_));
     let (first, end, proven_end) = (report.first.get(), report.end.get(), report.proven_end.get());
-    Numbers { row, refused, first, end, proven_end }
+    Found { row, refused, first, end, proven_end, records }
 }
 
 type Opened<F> = (Journal<F>, Performer<WatchedDisk>, Report);

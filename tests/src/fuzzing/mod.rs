@@ -15,7 +15,7 @@ mod plain_journal;
 mod watched_disk;
 mod words;
 
-pub use agreement::{Look, Numbers, look};
+pub use agreement::{Found, Look, look};
 pub use journal_pieces::Piece;
 pub use plain::Owned;
 pub use watched_disk::WatchedDisk;

@@ -5,4 +5,5 @@
 mod corpus;
 mod disk_conformance;
 mod every_bit;
+mod every_bit_of_a_directory;
 mod faults;
