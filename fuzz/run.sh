@@ -13,6 +13,8 @@ targets=("$@")
 [[ ${#targets[@]} -gt 0 ]] || mapfile -t targets < <(basename -s .rs fuzz_targets/*.rs)
 
 cargo +nightly fuzz build || exit 1
+# A thousand openings in each run: the traces and the quarantine of the allocator would cost most of the time.
+export ASAN_OPTIONS="quarantine_size_mb=8:malloc_context_size=2${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 # New inputs go to a folder of their own, so that a run leaves the corpus as it is.
 found=$(mktemp -d)
 trap 'rm -rf "$found"' EXIT

@@ -215,7 +215,7 @@ impl Building {
         if self.done.len() + 1 >= FILES_MAX {
             return;
         }
-        let step = if step.abs() > 4 { 0 } else { i64::from(step) };
+        let step = if step.unsigned_abs() > 4 { 0 } else { i64::from(step) };
         let first = self.next.saturating_add_signed(step).min(u64::MAX - 1);
         self.done.insert(self.first, std::mem::take(&mut self.file));
         (self.first, self.next) = (first, first);

@@ -6,7 +6,7 @@ use strandline_sim::disk::Survivors;
 use strandline_sim::{Forgery, Operation, Options, Script, Settings, Trace, explore};
 
 /// More take seconds, since each is crashed at every step.
-const OPERATIONS_MAX: usize = 8;
+const OPERATIONS_MAX: usize = 6;
 
 pub(super) fn run(bytes: &[u8]) {
     let mut input = Unstructured::new(bytes);
@@ -16,7 +16,9 @@ pub(super) fn run(bytes: &[u8]) {
         let Ok(operation) = operation(&mut input, settings.payload_bytes_max) else { break };
         script.operations.push(operation);
     }
-    let options = Options { random_subsets: 1, deeper_every: 32, depth_max: 2, ..Options::smoke() };
+    // The simulator's own runs go deeper; here it is the variety of scripts that counts.
+    let options =
+        Options { random_subsets: 0, deeper_every: 64, depth_max: 2, faults_every: 16, ..Options::smoke() };
     if let Err(violation) = explore(&settings, &script, options, &mut Trace::silent()) {
         panic!("{violation}\nscript {script}\n{settings}");
     }
@@ -40,7 +42,7 @@ fn settings(input: &mut Unstructured<'_>) -> Result<Settings> {
         reserve_bytes: pick(reserve, [0, 64, 96, 128, 256, 512]),
         commit_bytes_max: pick(commit, [1, 64, 200, 1_000]),
         tail_bytes_max: pick(tail, [0, 100, 10_000]),
-        payload_bytes_max: pick(payload, [8, 40, 150, 600]),
+        payload_bytes_max: pick(payload, [8, 40, 150, 200]),
         ..Settings::from_seed(seed.into(), true)
     })
 }
