@@ -11,12 +11,15 @@ use serde_json::value::RawValue;
 const SPEC_VERSION: &str = "1.0";
 
 /// The members of a JSON object in their order, each as it was written: numbers keep their digits.
+#[derive(Debug)]
 pub(crate) struct Members<'a>(Vec<(Name<'a>, &'a RawValue)>);
 
 /// A member's name as it was written. It need not be text: JSON lets half a surrogate pair pass.
+#[derive(Debug)]
 struct Name<'a>(&'a RawValue);
 
 /// A CloudEvents 1.0 object.
+#[derive(Debug)]
 pub(crate) struct CloudEvent<'a> {
     /// Its type.
     pub(crate) event_type: Cow<'a, str>,
@@ -28,7 +31,7 @@ pub(crate) struct CloudEvent<'a> {
 /// What a CloudEvents 1.0 object lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a CloudEvents 1.0 object needs {attribute:?} as a string that is not empty")]
-pub(crate) struct Incomplete {
+pub struct Incomplete {
     attribute: &'static str,
 }
 

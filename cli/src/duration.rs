@@ -9,7 +9,7 @@ const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("min",
 ///
 /// # Errors
 /// What is wrong with it, for a message.
-pub(crate) fn parse_ms(text: &str) -> Result<u64, String> {
+pub fn parse_ms(text: &str) -> Result<u64, String> {
     let (number, unit) = split_number(text);
     let factor = UNITS.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name)).map(|(_, factor)| factor);
     let (Ok(number), Some(factor)) = (number.parse::<u64>(), factor) else {

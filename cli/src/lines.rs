@@ -4,7 +4,7 @@ use std::io::{BufRead, ErrorKind};
 
 /// One line, without its line feed and the carriage return before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Line<'a> {
+pub enum Line<'a> {
     /// Its bytes.
     Whole(&'a [u8]),
     /// It is longer than the limit. The rest of it is skipped when the next one is asked for.
@@ -13,7 +13,7 @@ pub(crate) enum Line<'a> {
 
 /// Splits an input into lines.
 #[derive(Debug)]
-pub(crate) struct Lines<R> {
+pub struct Lines<R> {
     input: R,
     line: Vec<u8>,
     bytes_max: usize,
@@ -24,17 +24,22 @@ pub(crate) struct Lines<R> {
 
 impl<R: BufRead> Lines<R> {
     /// Lines of at most `bytes_max` bytes.
-    pub(crate) const fn new(input: R, bytes_max: usize) -> Self {
+    #[must_use]
+    pub const fn new(input: R, bytes_max: usize) -> Self {
         Self { input, line: Vec::new(), bytes_max, number: 0, skip_rest: false }
     }
 
     /// The number of the line given last, from 1 on.
-    pub(crate) const fn number(&self) -> u64 {
+    #[must_use]
+    pub const fn number(&self) -> u64 {
         self.number
     }
 
     /// The next line; nothing at the end of the input. A last line needs no line feed.
-    pub(crate) fn next_line(&mut self) -> std::io::Result<Option<Line<'_>>> {
+    ///
+    /// # Errors
+    /// The input cannot be read.
+    pub fn next_line(&mut self) -> std::io::Result<Option<Line<'_>>> {
         if std::mem::take(&mut self.skip_rest) {
             self.input.skip_until(b'\n')?;
         }

@@ -1,69 +1,7 @@
-//! `strandline`: record events into a journal, read them back, and say exactly what is wrong with one.
-//!
-//! Data goes to standard output, everything else to standard error. Exit codes: 0 all is well, 1 a problem was
-//! found or something was skipped, 2 it could not run.
-
-mod cat;
-mod cloud_event;
-mod duration;
-mod finding;
-mod lines;
-mod outcome;
-mod output;
-mod progress;
-mod record;
-mod selection;
-mod size;
-mod stat;
-mod table;
-mod tail;
-mod target;
-mod verify;
+//! The binary `strandline`; everything is in the library beside it.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-
-use clap::{Parser, Subcommand};
-
-/// A crash-safe event journal: record events, read them back, check what is on the disk.
-#[derive(Parser)]
-#[command(name = "strandline", version, max_term_width = 100)]
-#[command(
-    after_help = "Exit codes: 0 sound, 1 a problem was found or something was skipped, 2 could not run."
-)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    Record(record::Flags),
-    Cat(cat::Flags),
-    Tail(tail::Flags),
-    Stat(stat::Flags),
-    Verify(verify::Flags),
-    Sim(strandline_sim::command::Flags),
-}
 
 fn main() -> ExitCode {
-    outlive_file_size_limit();
-    // Exits with code 2 where the flags cannot be parsed.
-    let Cli { command } = Cli::parse();
-    let ended = match command {
-        Command::Record(flags) => record::Settings::check(flags).and_then(record::run),
-        Command::Cat(flags) => cat::Settings::check(flags).and_then(|settings| cat::run(&settings)),
-        Command::Tail(flags) => tail::Settings::check(flags).and_then(|settings| tail::run(&settings)),
-        Command::Stat(flags) => stat::Settings::check(flags).and_then(|settings| stat::run(&settings)),
-        Command::Verify(flags) => verify::Settings::check(flags).and_then(|settings| verify::run(&settings)),
-        Command::Sim(flags) => return strandline_sim::command::run(&flags),
-    };
-    outcome::exit_code(ended)
-}
-
-/// A write beyond the file size limit of the process (`ulimit -f`) kills it, unless it takes the signal. Then the
-/// write fails instead, as on a full disk, and is told as that.
-fn outlive_file_size_limit() {
-    // Without it, the program does what it did, only less gently.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+    strandline_cli::run()
 }

@@ -19,7 +19,7 @@ const UNITS: [(&str, u64); 11] = [
 ///
 /// # Errors
 /// What is wrong with it, for a message.
-pub(crate) fn parse(text: &str) -> Result<u64, String> {
+pub fn parse(text: &str) -> Result<u64, String> {
     let (number, unit) = split_number(text);
     let factor = UNITS.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name)).map(|(_, factor)| factor);
     let (Ok(number), Some(factor)) = (number.parse::<u64>(), factor) else {

@@ -100,6 +100,23 @@ pub fn inspect_file<F: Framing>(
     inspect_on(Arc::new(disk), target, options)
 }
 
+/// Reads and verifies a target on a disk of the caller's, to which nobody writes: a copy, or a journal whose
+/// directory's lock the caller holds. So a bad end is believed at once, and nothing is ever
+/// [in flight](Inspection::in_flight).
+///
+/// # Errors
+/// [`InspectError`], as for [`inspect`].
+pub fn inspect_at_rest<F: Framing, D: Disk>(
+    disk: Arc<D>,
+    target: Target,
+    options: ScanOptions,
+) -> Result<Inspection<F, D>, InspectError> {
+    let mut buffer = vec![0; ReadRequest::LEN_MAX];
+    let mut reader = SegmentReader::new(Arc::clone(&disk), target.clone());
+    let found = scan_once::<F, D>(&disk, &target, options, &mut reader, &mut buffer)?;
+    Ok(found.into_inspection(false, disk, target))
+}
+
 /// Reads and verifies a target on a disk of the caller's.
 ///
 /// # Errors
@@ -129,8 +146,7 @@ pub fn inspect_on<F: Framing, D: Disk>(
         }
     }
     in_flight &= found.report.verdict != Verdict::Sound;
-    let Scanned { view, report, warnings } = found;
-    Ok(Inspection { view, report, in_flight, warnings, disk, target })
+    Ok(found.into_inspection(in_flight, disk, target))
 }
 
 /// Which framing a journal has, by the first bytes of its first segment; none if they are those of
@@ -171,6 +187,13 @@ struct Scanned<F: Framing> {
     view: View<F>,
     report: Report,
     warnings: Vec<ListingWarning>,
+}
+
+impl<F: Framing> Scanned<F> {
+    fn into_inspection<D: Disk>(self, in_flight: bool, disk: Arc<D>, target: Target) -> Inspection<F, D> {
+        let Self { view, report, warnings } = self;
+        Inspection { view, report, in_flight, warnings, disk, target }
+    }
 }
 
 fn scan_once<F: Framing, D: Disk>(

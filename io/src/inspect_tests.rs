@@ -14,7 +14,7 @@ use strandline_core::{
 use crate::disk::{Access, Disk, Entry};
 use crate::{
     BackupError, Directory, InspectError, Inspection, Journal, OfflineStep, StdDisk, Target, config, detect,
-    detect_file, inspect, inspect_file, inspect_on,
+    detect_file, inspect, inspect_at_rest, inspect_file, inspect_on,
 };
 
 fn small() -> Config {
@@ -328,4 +328,20 @@ fn a_bad_end_that_moves_is_a_commit_in_flight() {
     let inspection = look::<Pryj>(root.path());
     assert!(matches!(inspection.report.verdict, Verdict::Cut(_)), "{:?}", inspection.report.verdict);
     assert!(!inspection.is_sound(), "the same bad end twice is the verdict");
+}
+
+#[test]
+fn at_rest_the_first_look_counts() {
+    let root = tempfile::tempdir().unwrap();
+    closed_journal(root.path());
+    let last = files(root.path()).pop().unwrap().0;
+    let mut bytes = fs::read(root.path().join(&last)).unwrap();
+    bytes.extend_from_slice(b"torn");
+    fs::write(root.path().join(&last), bytes).unwrap();
+    let patient = look::<Pryj>(root.path());
+    let disk = Arc::new(StdDisk::open(root.path()).unwrap());
+    let rest = inspect_at_rest::<Pryj, _>(disk, Target::Journal(name()), ScanOptions::default()).unwrap();
+    assert!(matches!(rest.report.verdict, Verdict::Cut(_)), "{:?}", rest.report);
+    assert_eq!((&rest.report, rest.in_flight), (&patient.report, patient.in_flight));
+    assert_eq!(count(&rest, 0), 100);
 }

@@ -29,7 +29,7 @@
 //! | make durable, give up old records, close | [`Journal::flush`], [`Journal::trim_to`], [`Journal::close`] |
 //! | change settings | [`config`] and the fields of [`Config`] |
 //! | follow in the same process | [`Journal::reader`] |
-//! | read offline, or beside a writer in another process | [`inspect()`], [`inspect_file`], [`Inspection::reader`] |
+//! | read offline, or beside a writer in another process | [`inspect()`], [`inspect_file`], [`inspect_at_rest`], [`Inspection::reader`] |
 //! | copy a journal that is being written | [`Journal::backup`] |
 //!
 //! The decisions are taken in [`core`](mod@core), which knows no file, thread or clock. This crate
@@ -94,7 +94,9 @@ pub use directory::{AlreadyOpen, Directory, DirectoryError};
 pub use disk::{Access, Disk, Entry};
 pub use error::{AppendError, FlushError, Poisoned};
 pub use failure::io_failure;
-pub use inspect::{InspectError, Inspection, detect, detect_file, inspect, inspect_file, inspect_on};
+pub use inspect::{
+    InspectError, Inspection, detect, detect_file, inspect, inspect_at_rest, inspect_file, inspect_on,
+};
 pub use journal::{Journal, OpenError, config};
 pub use listing::{JournalFiles, ListingError, ListingWarning, files_of, journals};
 pub use offline::{OfflineReader, OfflineStep};

@@ -20,6 +20,7 @@ use strandline_core::{
     Verdict,
 };
 
+use crate::event_lines::Defaults;
 use crate::outcome::{Ended, Failure, say};
 use crate::{duration, size};
 
@@ -86,14 +87,7 @@ pub(crate) struct Settings {
     journal: JournalName,
     config: Config,
     ack: bool,
-    lines: LineSettings,
-}
-
-/// What becomes of a line.
-pub(crate) struct LineSettings {
-    event_type: String,
-    source: String,
-    domain: u8,
+    defaults: Defaults,
     skip_bad: bool,
 }
 
@@ -115,20 +109,20 @@ impl Settings {
         config.segment_bytes = flags.segment_size;
         // Most runs are short: a whole segment of zeros would cost more than it saves.
         config.reserve_bytes = RESERVE_BYTES;
-        let lines = LineSettings { event_type, source, domain, skip_bad };
-        Ok(Self { directory: flags.directory, journal, config, ack: flags.ack, lines })
+        let defaults = Defaults { domain, event_type, source };
+        Ok(Self { directory: flags.directory, journal, config, ack: flags.ack, defaults, skip_bad })
     }
 }
 
 /// Records until the input ends or fails.
 pub(crate) fn run(settings: Settings) -> Result<Ended, Failure> {
-    let Settings { directory, journal: name, config, ack, lines } = settings;
+    let Settings { directory, journal: name, config, ack, defaults, skip_bad } = settings;
     let journal = open(&directory, &name, config)?;
     let (sender, receipts) = sync_channel(RECEIPTS_MAX);
-    let ingest = Ingest::new(journal.clone(), lines, sender);
+    let ingest = Ingest::new(journal.clone(), skip_bad, sender);
     let reading = thread::Builder::new()
         .name("stdin".to_string())
-        .spawn(move || ingest.run())
+        .spawn(move || ingest.run(defaults))
         .map_err(Failure::cannot_run)?;
 
     let mut acknowledger = Acknowledger::new(journal.clone(), ack);

@@ -114,7 +114,10 @@ impl<F: Framing> Recovery<F> {
 
     fn begin_rewrite(mut self: Box<Self>, mut plan: Box<Plan<F>>) -> Next<F> {
         let Some((view, last)) = plan.last() else { return self.create(plan) };
-        if view.is_empty() && view.layout().version != self.config.version {
+        if view.is_empty()
+            && view.layout().version != self.config.version
+            && !self.would_look_torn(&plan.view)
+        {
             // It holds nothing yet, so it is replaced by one of the version that is asked for.
             return self.create(plan);
         }
@@ -154,6 +157,13 @@ impl<F: Framing> Recovery<F> {
         };
         self.stage = Stage::Rewriting(plan, rewrite);
         Ok(RecoveryStep::Perform(effect, self))
+    }
+
+    /// Whether a last segment of the version that is asked for would be empty behind one with marks, which the
+    /// next opening takes for a torn creation. Then the one that is there is written to.
+    fn would_look_torn(&self, view: &View<F>) -> bool {
+        let empty_file = F::HEADER_LEN == 0 && !F::layout(self.config.version).has_marks();
+        empty_file && view.segments().rev().nth(1).is_some_and(|before| before.layout().has_marks())
     }
 
     fn begin_mark(mut self: Box<Self>, plan: Box<Plan<F>>) -> Next<F> {

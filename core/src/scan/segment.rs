@@ -159,7 +159,10 @@ impl SegmentWalk {
                 None
             }
             Frame::Mark(mark) if !self.view.layout().has_marks() => {
-                Some(Walked::Refused(Refusal::MarkInVersion1 { segment: self.file.id, offset: mark.offset }))
+                Some(Walked::Refused(Refusal::MarkInVersion1 {
+                    segment: self.file.id,
+                    offset: self.position,
+                }))
             }
             Frame::Mark(mark) => self.take_mark(len, mark),
             Frame::Foreign => Some(self.bad(Some(len), true)),

@@ -1,8 +1,8 @@
 //! Damaged files: the verdict, what is cut, what is refused, and that a refusal changes nothing.
 
 use strandline_core::{
-    Config, Effect, EventDraft, Framing, Pcpj, Pryj, RecoveryError, RecoveryPolicy, Refusal, ScanOptions,
-    SegmentId, Seq, Verdict, verdict::Row,
+    Config, Effect, EventDraft, Framing, Mark, Pcpj, Pryj, RecoveryError, RecoveryPolicy, Refusal,
+    ScanOptions, SegmentId, Seq, Timestamp, Verdict, verdict::Row,
 };
 
 use crate::world::{World, at, close, drain, idle, open, payloads, scan, scan_all, small};
@@ -291,6 +291,22 @@ fn gaps_overlaps_and_cut_predecessors_are_refused_by_name() {
 fn a_version_1_file_with_marks_is_refused() {
     let mut world = committed(&small(2), &[2]);
     world.last_file()[4] = 1;
+    assert!(matches!(
+        scan_all::<Pryj>(&world).1.verdict,
+        Verdict::Refused(Refusal::MarkInVersion1 { offset: 16, .. })
+    ));
+}
+
+/// The refusal once named the place that the mark was written for, which may lie behind the end of the file.
+#[test]
+fn a_mark_in_a_version_1_file_is_named_by_where_it_stands() {
+    let mut file = b"PRYJ\x01\0\0\0\0\0\0\0\0\0\0\0".to_vec();
+    let mut mark = [0; Pryj::MARK_LEN];
+    let written_for = Mark { durable_end: Seq::ZERO, salt: 1, offset: 4_096, first: Seq::ZERO };
+    Pryj::encode_mark(&written_for, Timestamp::from_millis(0), &mut mark);
+    file.extend_from_slice(&mark);
+    let mut world = World::default();
+    world.files.insert(SegmentId(Seq::ZERO), file);
     assert!(matches!(
         scan_all::<Pryj>(&world).1.verdict,
         Verdict::Refused(Refusal::MarkInVersion1 { offset: 16, .. })

@@ -1,6 +1,8 @@
 //! Segments: when one is sealed, what is done before the next is created, and records at the edges.
 
-use strandline_core::{Config, Effect, EventDraft, Pcpj, Pryj, Seq, SyncPolicy, Verdict};
+use strandline_core::{
+    Config, Effect, EventDraft, Framing, Mark, Pcpj, Pryj, SegmentId, Seq, SyncPolicy, Verdict,
+};
 
 use crate::world::{World, at, close, drain, effects_of, open, payloads, scan_all, small};
 
@@ -129,6 +131,31 @@ fn an_empty_segment_is_replaced_by_one_of_the_version_that_is_asked_for() {
         assert_eq!((report.verdict, report.end), (Verdict::Sound, Seq::new(3)));
         assert!(report.segments.len() > 1 && report.segments.iter().all(|s| s.version == new));
     }
+}
+
+/// An empty version 1 file behind a segment with marks is a torn creation. Opening once left one there, which the
+/// next look reported as a torn tail although nothing had happened.
+#[test]
+fn an_empty_segment_of_events_is_not_replaced_by_one_that_looks_torn() {
+    let event = EventDraft { domain: 1, event_type: "t", source: "s", payload: b"{}" };
+    let mut world = World::default();
+    let (mut journal, _) = open::<Pcpj>(&mut world, small(2)).unwrap();
+    journal.append(at(1), event).unwrap();
+    close(journal, &mut world);
+    let mut head = vec![0; Pcpj::MARK_LEN];
+    let mark = Mark { durable_end: Seq::new(2), salt: 9, offset: 0, first: Seq::new(1) };
+    Pcpj::encode_mark(&mark, at(1), &mut head);
+    world.files.insert(SegmentId(Seq::new(2)), head);
+
+    let (mut journal, report) = open::<Pcpj>(&mut world, small(1)).unwrap();
+    assert_eq!(report.verdict, Verdict::Sound);
+    assert_eq!(scan_all::<Pcpj>(&world).1.verdict, Verdict::Sound, "a second open is clean");
+    journal.append(at(2), event).unwrap();
+    close(journal, &mut world);
+    let (_, report) = scan_all::<Pcpj>(&world);
+    assert_eq!((report.verdict, report.end), (Verdict::Sound, Seq::new(3)));
+    let versions: Vec<u8> = report.segments.iter().map(|segment| segment.version).collect();
+    assert_eq!(versions, [2, 2], "the version changes with the next segment");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every bit of a small journal is flipped, and everybody who looks at it comes to the same verdict.
+//! Every bit of a journal is flipped, and everybody who looks at it comes to the same verdict.
 
 use std::thread;
 

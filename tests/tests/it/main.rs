@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
+mod corpus;
 mod disk_conformance;
 mod every_bit;
+mod every_bit_of_a_directory;
 mod faults;
 mod real_disk;
