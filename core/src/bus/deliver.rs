@@ -83,8 +83,8 @@ impl EventBus {
             Phase::Replaying { end, .. } => end,
             Phase::Awaiting { sequence, .. } => return Delivery::Awaiting { sequence },
             // It has to survive a crash before anybody hears of it.
-            Phase::GapDue { .. } if is_durable && !is_recorded => return Delivery::CaughtUp,
-            Phase::GapDue { .. } => {
+            Phase::GapDue if is_durable && !is_recorded => return Delivery::CaughtUp,
+            Phase::GapDue => {
                 let told = found.tell_gap(events);
                 return told.map_or(Delivery::CaughtUp, Delivery::Gap);
             }

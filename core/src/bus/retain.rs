@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::lifecycle::Trigger;
-use super::subscription::{Subscription, SubscriptionId};
+use super::subscription::{Phase, Subscription, SubscriptionId};
 use super::{BusRequest, EventBus, RecordId, Unrecorded};
 use crate::retention::Occupied;
 use crate::{Monotonic, Pcpj, Seq, Timestamp, View};
@@ -95,37 +95,56 @@ impl EventBus {
 impl Subscription {
     /// The events before `to` go.
     fn pass(&mut self, to: Seq, wall: Timestamp, events: &View<Pcpj>) {
-        let lost = |from: Seq| events.count_matches(&self.filter, from, to);
-        let Some(from) = self.needs_from() else {
-            // It is given a gap already, which grows.
-            let from = self.gap.map_or(to, |gap| gap.end);
-            let more = lost(from);
-            if more > 0 {
-                self.lose(from, to, more);
-                self.give_gap_of_undelivered(from, more, wall);
-            }
-            return;
-        };
-        if from >= to {
-            return;
+        if let Some(gap) = self.gap.filter(|_| self.is_given_a_gap()) {
+            return self.pass_within_gap(gap.end, to, wall, events);
         }
-        let (all, undelivered_from) = (lost(from), from.max(self.delivered.next()));
+        let Some(from) = self.needs_from().filter(|from| *from < to) else { return };
+        let lost = |from: Seq| events.count_matches(&self.filter, from, to);
+        // An older connection may have been given more than this one.
+        let next = self.connection.as_ref().map_or(from, |connection| connection.cursor.next_seq());
+        let (all, undelivered_from) = (lost(from), from.max(next));
         if all == 0 {
             self.passed = self.passed.max(to);
-            self.touch(Unrecorded::Pointer);
-            return;
+            return self.touch(Unrecorded::Pointer);
         }
         let undelivered = lost(undelivered_from);
         self.lose(from, to, all);
         if self.connection.is_none() {
             self.change(Trigger::RetentionPasses, wall);
         } else if undelivered > 0 {
-            self.give_gap_of_undelivered(undelivered_from, undelivered, wall);
+            self.give_gap(undelivered_from, undelivered);
+            self.tell_again(wall);
         }
     }
 
-    fn give_gap_of_undelivered(&mut self, from: Seq, lost: u64, wall: Timestamp) {
-        self.give_gap(from, Some(lost));
+    /// Whether a gap, and nothing else, is what it is given: it grows with what goes.
+    fn is_given_a_gap(&self) -> bool {
+        let phase = self.connection.as_ref().map(|connection| connection.phase);
+        matches!(phase, None | Some(Phase::GapDue | Phase::Awaiting { gap: true, .. }))
+    }
+
+    fn pass_within_gap(&mut self, gap_end: Seq, to: Seq, wall: Timestamp, events: &View<Pcpj>) {
+        let more = events.count_matches(&self.filter, gap_end, to);
+        if more == 0 {
+            return;
+        }
+        self.lose(gap_end, to, more);
+        self.give_gap(gap_end, more);
+        match self.connection.as_ref().map(|connection| connection.phase) {
+            None => self.change(Trigger::RetentionPasses, wall),
+            Some(Phase::Awaiting { sequence, .. })
+                if events.count_matches(&self.filter, sequence.next(), to) > 0 =>
+            {
+                self.tell_again(wall);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn tell_again(&mut self, wall: Timestamp) {
+        if let Some(connection) = &mut self.connection {
+            connection.phase = Phase::GapDue;
+        }
         self.change(Trigger::RetentionPasses, wall);
     }
 }

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use super::gap::{GapReason, RecordedGap};
 use super::lifecycle::{Trigger, next_state};
 use super::record::Record;
-use super::subscription::{Connection, Phase, Unrecorded};
+use super::subscription::{Connection, Phase, Undelivered, Unrecorded};
 use super::{ConnectionId, EventBus, RecordId, SubscribeError, Subscription, SubscriptionId};
 use crate::{Cursor, Filter, Pcpj, ReadUpTo, Seq, Timestamp, View};
 
@@ -169,6 +169,7 @@ impl Subscription {
                 self.change(Trigger::AcknowledgeEnd, wall);
             }
             self.gap = None;
+            self.pointer = self.pointer.max(last);
             self.passed = self.passed.max(last.next());
             self.touch(Unrecorded::Everything);
         }
@@ -186,7 +187,11 @@ impl Subscription {
     fn start(&self, from: Seq, first: Seq, replay_max: u64, events: &View<Pcpj>) -> Start {
         let end = events.durable_end();
         if let Some(gap) = self.gap {
-            return Start::Gap(gap);
+            // Behind its own acknowledgements, what it wants again is part of what it does not get.
+            let more = (from >= first).then(|| events.count_matches(&self.filter, from, gap.from));
+            let wider =
+                RecordedGap { from, count: gap.count.zip(more).map(|(count, more)| count + more), ..gap };
+            return Start::Gap(if from < gap.from { wider } else { gap });
         }
         if from < first {
             let reason = GapReason::Expired;
@@ -204,19 +209,19 @@ impl Subscription {
     }
 
     fn connect(&mut self, number: u64, start: Start, end: Seq, from: Seq) {
-        let phase = match start {
-            Start::Live => Phase::Live,
-            Start::Replay { last } => Phase::Replaying { end, last },
+        let (phase, undelivered) = match start {
+            Start::Live => (Phase::Live, None),
+            Start::Replay { last } => (Phase::Replaying { end, last }, None),
             Start::Gap(gap) => {
                 if self.gap != Some(gap) {
                     self.gap = Some(gap);
                     self.touch(Unrecorded::Everything);
                 }
-                Phase::GapDue { from: gap.from, lost: gap.count }
+                (Phase::GapDue, Some(Undelivered { from: gap.from, lost: gap.count, told: None }))
             }
         };
         let cursor = Cursor::new(from, ReadUpTo::Durable);
-        self.connection = Some(Connection { number, cursor, phase });
+        self.connection = Some(Connection { number, cursor, phase, undelivered });
     }
 }
 

@@ -80,6 +80,19 @@ pub(super) struct Connection {
     pub(super) number: u64,
     pub(super) cursor: Cursor<Pcpj>,
     pub(super) phase: Phase,
+    /// The part of the recorded gap that was not delivered: what this connection is to be told, or was told and has not
+    /// acknowledged.
+    pub(super) undelivered: Option<Undelivered>,
+}
+
+/// Events of a recorded gap that a connection was not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Undelivered {
+    pub(super) from: Seq,
+    /// How many it wanted of those up to the recorded end; none where that is unknown.
+    pub(super) lost: Option<u64>,
+    /// The end that it was told.
+    pub(super) told: Option<Seq>,
 }
 
 /// What a connection is being given.
@@ -87,8 +100,8 @@ pub(super) struct Connection {
 pub(super) enum Phase {
     /// The events before `end`, of which `last` is the last one that it wants.
     Replaying { end: Seq, last: Seq },
-    /// A gap has to be told: from this event on, and so many of those that are gone.
-    GapDue { from: Seq, lost: Option<u64> },
+    /// A gap has to be told.
+    GapDue,
     /// Nothing, until it acknowledges this.
     Awaiting { sequence: Seq, gap: bool },
     /// Whatever becomes durable.
@@ -172,11 +185,14 @@ impl Subscription {
     /// The first event that it can still be given, whether it wants it or not; none while a gap is all that it will be
     /// given.
     pub(super) fn needs_from(&self) -> Option<Seq> {
-        let Some(gap) = self.gap else { return Some(self.passed) };
-        match self.connection.as_ref()?.phase {
-            Phase::GapDue { .. } => None,
+        let kept = self.passed.max(self.gap.map_or(self.passed, |gap| gap.end));
+        let Some(connection) = &self.connection else { return self.gap.is_none().then_some(kept) };
+        match connection.phase {
+            Phase::GapDue => None,
             Phase::Awaiting { sequence, gap: true } => Some(sequence.next()),
-            Phase::Replaying { .. } | Phase::Awaiting { .. } | Phase::Live => Some(self.passed.max(gap.end)),
+            // What it asked for again, it needs again.
+            Phase::Replaying { .. } => Some(kept.min(connection.cursor.next_seq())),
+            Phase::Awaiting { .. } | Phase::Live => Some(kept),
         }
     }
 
@@ -188,15 +204,22 @@ impl Subscription {
 
     /// Whether it may acknowledge this: an event that it was given, or the end of a gap that it was told.
     pub(super) fn may_acknowledge(&self, sequence: Seq) -> bool {
-        let gap_end = self.connection.as_ref().and_then(|connection| match connection.phase {
-            Phase::Awaiting { sequence, gap: true } => Some(sequence),
-            _ => None,
-        });
-        sequence <= self.delivered || gap_end == Some(sequence)
+        sequence <= self.delivered || self.told_end() == Some(sequence)
+    }
+
+    /// The end of the gap that the connection was told last.
+    fn told_end(&self) -> Option<Seq> {
+        self.connection.as_ref()?.undelivered?.told
     }
 
     /// Moves the pointer, which never moves back, and ends what waited for it.
+    ///
+    /// The end of a gap that has grown since it was told settles nothing: it is told again, as a whole.
     pub(super) fn acknowledge(&mut self, sequence: Seq, now: Timestamp) {
+        let is_due = |connection: &Connection| connection.phase == Phase::GapDue;
+        if sequence > self.delivered && self.connection.as_ref().is_some_and(is_due) {
+            return;
+        }
         if sequence > self.pointer {
             self.pointer = sequence;
             self.passed = self.passed.max(sequence.next());
@@ -207,7 +230,7 @@ impl Subscription {
         let covers_gap = self.gap.is_some_and(|gap| sequence.next() >= gap.end);
         let (settles, ends) = match phase {
             None => (covers_gap, self.state == SubscriptionState::Expired && covers_gap),
-            Some(Phase::GapDue { .. }) => (false, false),
+            Some(Phase::GapDue) => (false, false),
             Some(Phase::Live) => (covers_gap, false),
             Some(Phase::Awaiting { sequence: end, gap: true }) => (sequence >= end, sequence >= end),
             Some(Phase::Awaiting { sequence: end, .. } | Phase::Replaying { last: end, .. }) => {
@@ -216,6 +239,9 @@ impl Subscription {
         };
         if settles && self.gap.take().is_some() {
             self.touch(Unrecorded::Everything);
+            if let Some(connection) = &mut self.connection {
+                connection.undelivered = None;
+            }
         }
         if ends {
             if let Some(connection) = &mut self.connection {
@@ -234,19 +260,13 @@ impl Subscription {
         self.touch(Unrecorded::Everything);
     }
 
-    /// Puts a gap in place of what was to be delivered.
-    pub(super) fn give_gap(&mut self, from: Seq, lost: Option<u64>) {
+    /// Notes that so many events from `from` on, which the connection was not given, are gone, and has that told.
+    pub(super) fn give_gap(&mut self, from: Seq, lost: u64) {
         if let Some(connection) = &mut self.connection {
-            let before = match connection.phase {
-                Phase::GapDue { from, lost: before } => Some((from, before)),
-                _ => None,
-            };
-            connection.phase = match before {
-                Some((from, before)) => {
-                    Phase::GapDue { from, lost: before.zip(lost).map(|(before, lost)| before + lost) }
-                }
-                None => Phase::GapDue { from, lost },
-            };
+            connection.undelivered = Some(match connection.undelivered {
+                Some(before) => Undelivered { lost: before.lost.map(|before| before + lost), ..before },
+                None => Undelivered { from, lost: Some(lost), told: None },
+            });
         }
     }
 
@@ -254,14 +274,15 @@ impl Subscription {
     pub(super) fn tell_gap(&mut self, view: &View<Pcpj>) -> Option<SubscriptionGap> {
         let (end, gap) = (view.durable_end(), self.gap?);
         let connection = self.connection.as_mut()?;
-        let Phase::GapDue { from, lost: count } = connection.phase else { return None };
+        let Undelivered { from, lost: count, .. } = connection.undelivered?;
         let more = view.count_matches(&self.filter, gap.end, end);
         let told = RecordedGap { from, count, ..gap }.told(end, more);
         connection.cursor = Cursor::new(told.resume_after.next(), ReadUpTo::Durable);
+        connection.undelivered = Some(Undelivered { from, lost: count, told: Some(told.resume_after) });
         if self.name.is_some() {
             connection.phase = Phase::Awaiting { sequence: told.resume_after, gap: true };
         } else {
-            connection.phase = Phase::Live;
+            (connection.phase, connection.undelivered) = (Phase::Live, None);
             self.gap = None;
             (self.passed, self.pointer) = (told.resume_after.next(), told.resume_after);
         }
