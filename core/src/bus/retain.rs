@@ -124,11 +124,14 @@ impl Subscription {
     }
 
     fn pass_within_gap(&mut self, gap_end: Seq, to: Seq, wall: Timestamp, events: &View<Pcpj>) {
+        if to <= gap_end {
+            return;
+        }
         let more = events.count_matches(&self.filter, gap_end, to);
+        self.lose(gap_end, to, more);
         if more == 0 {
             return;
         }
-        self.lose(gap_end, to, more);
         self.give_gap(gap_end, more);
         match self.connection.as_ref().map(|connection| connection.phase) {
             None => self.change(Trigger::RetentionPasses, wall),

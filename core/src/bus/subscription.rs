@@ -237,7 +237,9 @@ impl Subscription {
                 (covers_gap, sequence >= end)
             }
         };
-        if settles && self.gap.take().is_some() {
+        if settles && let Some(gap) = self.gap.take() {
+            // What went behind the end that was told was not wanted, or the gap would be due again.
+            self.passed = self.passed.max(gap.end);
             self.touch(Unrecorded::Everything);
             if let Some(connection) = &mut self.connection {
                 connection.undelivered = None;
