@@ -22,6 +22,11 @@ impl<F: Framing> Batch<F> {
         Self { frames, first, end, framing: PhantomData }
     }
 
+    /// The same, without the records from `end` on.
+    pub(crate) fn before(self, end: Seq) -> Self {
+        Self { end: self.end.min(end), ..self }
+    }
+
     /// The sequence number of the first record.
     #[must_use]
     pub const fn first(&self) -> Seq {

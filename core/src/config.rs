@@ -72,6 +72,15 @@ pub struct Config {
     pub idle_mark_ms: u64,
     /// A failed removal of an old segment is retried after this many milliseconds. Default 1,000.
     pub removal_retry_ms: u64,
+    /// Whether events are indexed in memory by source, type and domain: 16 bytes for each. A bus needs it. Default
+    /// no.
+    pub index_events: bool,
+    /// The files of all segments, reserved zeros included, stay within this many bytes: what would make them larger
+    /// is refused as on a full disk, and goes on once old segments are removed. Default: no limit.
+    pub segments_bytes_max: u64,
+    /// What does not fit into that waits for a trim rather than being refused, until
+    /// [`Journal::refuse_waiting`](crate::Journal::refuse_waiting). Default no.
+    pub waits_for_room: bool,
     /// Seed for the salts that tell marks from payloads that imitate them. Take it from the operating system's
     /// randomness (a simulation takes it from its own seed).
     pub salt_seed: u64,
@@ -98,6 +107,9 @@ impl Config {
             tail_bytes_max: 1024 * 1024,
             idle_mark_ms: 50,
             removal_retry_ms: 1_000,
+            index_events: false,
+            segments_bytes_max: u64::MAX,
+            waits_for_room: false,
             salt_seed,
             opened_at,
             block_bytes: BLOCK_BYTES,

@@ -124,6 +124,11 @@ impl<F: Framing> Cursor<F> {
         Self { next: from, until, place: None, asked: None, need: 0, ready: None, framing: PhantomData }
     }
 
+    /// Whether it waits for the answer to a read.
+    pub(crate) const fn awaits_read(&self) -> bool {
+        self.asked.is_some()
+    }
+
     /// The next record that it will deliver.
     #[must_use]
     pub const fn next_seq(&self) -> Seq {
@@ -132,9 +137,13 @@ impl<F: Framing> Cursor<F> {
 
     /// What comes next.
     pub fn poll(&mut self, view: &View<F>) -> Replay<F> {
-        if let Some(batch) = self.ready.take() {
-            self.next = batch.end();
-            return Replay::Records(batch);
+        self.poll_before(view, Seq::new(u64::MAX))
+    }
+
+    /// What comes next, of the records before `end`.
+    pub fn poll_before(&mut self, view: &View<F>, end: Seq) -> Replay<F> {
+        if let Some(batch) = self.ready.take_if(|batch| batch.first() < end) {
+            return self.deliver(batch, end);
         }
         if self.next < view.first() {
             // Where the framing's numbers begin later than the cursor (events begin at 1), nothing was missed.
@@ -151,18 +160,42 @@ impl<F: Framing> Cursor<F> {
             ReadUpTo::Durable => view.durable_end(),
             ReadUpTo::Written => view.written_end(),
         };
-        if self.next >= limit {
+        if self.next >= limit.min(end) {
             return Replay::CaughtUp;
         }
         if let Some(commit) = view.tail().find(self.next).filter(|commit| commit.end <= limit) {
             let batch = Batch::new(commit.frames.clone(), self.next, commit.end);
-            (self.next, self.place) = (commit.end, None);
-            return Replay::Records(batch);
+            self.place = None;
+            return self.deliver(batch, end);
         }
         match view.segment_of(self.next) {
             Some(segment) => Replay::Read(self.ask(segment, limit)),
             None => Replay::CaughtUp,
         }
+    }
+
+    /// Goes on with the record that stands here: what lies before it is not delivered.
+    pub(crate) fn skip_to(&mut self, seq: Seq, segment: SegmentId, offset: u64) {
+        (self.next, self.place) = (seq, Some(Place { segment, offset, seq }));
+        (self.ready, self.need) = (None, 0);
+    }
+
+    /// Goes on with this record, wherever it stands.
+    pub(crate) fn skip_before(&mut self, seq: Seq) {
+        if seq > self.next {
+            (self.next, self.place, self.ready, self.need) = (seq, None, None, 0);
+        }
+    }
+
+    fn deliver(&mut self, batch: Batch<F>, end: Seq) -> Replay<F> {
+        let batch = batch.before(end);
+        if batch.end() < end {
+            self.next = batch.end();
+        } else {
+            // The place lies behind what was delivered.
+            (self.next, self.place) = (batch.end(), None);
+        }
+        Replay::Records(batch)
     }
 
     /// Takes the bytes of the last request, or the failure of the read.

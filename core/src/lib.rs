@@ -48,15 +48,18 @@
 extern crate alloc;
 
 mod batch;
+pub mod bus;
 mod config;
 mod cursor;
 mod effect;
 mod failure;
+mod filter;
 mod framing;
 mod journal;
 mod listing;
 mod name;
 mod recovery;
+mod retention;
 mod scan;
 mod seq;
 mod time;
@@ -67,6 +70,7 @@ pub use config::{Config, LABEL_BYTES_MAX, PAYLOAD_BYTES_MAX, RecoveryPolicy, Syn
 pub use cursor::{Cursor, ReadError, ReadUpTo, Replay};
 pub use effect::{Answer, Completion, Effect, EffectId, ReadRequest};
 pub use failure::{IoCause, IoFailure, IoOperation};
+pub use filter::Filter;
 pub use framing::{
     Bounds, Checksum, DraftError, Event, EventDraft, Frame, Framing, FramingKind, Layout, Mark, Pcpj, Pryj,
     PryjRecord,
@@ -75,8 +79,9 @@ pub use journal::{Accepted, AppendError, BackupPlan, Journal, Output, Poison};
 pub use listing::{Listing, SegmentFile};
 pub use name::{FileKind, InvalidName, JournalName};
 pub use recovery::{Recovery, RecoveryError, RecoveryStep};
+pub use retention::{Occupied, Retention};
 pub use scan::verdict;
 pub use scan::{Cut, Proof, Refusal, Repair, Report, Scan, ScanOptions, ScanStep, SegmentReport, Verdict};
 pub use seq::{CommitId, SegmentId, Seq};
 pub use time::{Monotonic, Timestamp};
-pub use view::{SegmentView, View};
+pub use view::{EventPlace, SegmentView, View};

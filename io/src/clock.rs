@@ -1,9 +1,11 @@
 //! The two clocks, and the randomness, that the core is handed.
 
 use std::hash::{BuildHasher, RandomState};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use strandline_core::{Monotonic, Timestamp};
+
+use crate::sync::Instant;
 
 /// Reads the system's clocks. Its monotonic readings count from its own making.
 #[derive(Clone, Copy, Debug)]

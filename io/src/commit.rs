@@ -4,13 +4,14 @@
 //! sequence number, because a number can be given out again after a void.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 
 use strandline_core::CommitId;
 
 use crate::error::Poisoned;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// How a commit ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,18 +105,17 @@ impl CommitState {
         !self.inner().wakers.is_empty()
     }
 
-    /// Sets the outcome. It is seen at once; whoever sleeps is woken by [`announce`](Self::announce).
+    /// Sets the outcome. It is seen at once; whoever sleeps is woken after [`announce`](Self::announce).
     pub(crate) fn settle(&self, outcome: Outcome) {
         self.inner().outcome.get_or_insert(outcome);
     }
 
-    /// Wakes everybody who waits. Call it without the journal's lock: they will want it next.
-    pub(crate) fn announce(&self) {
+    /// Wakes every thread that waits, and gives the wakers of the tasks. Call it without the journal's lock:
+    /// they will want it next.
+    pub(crate) fn announce(&self) -> Vec<Waker> {
         let wakers = std::mem::take(&mut self.inner().wakers);
         self.changed.notify_all();
-        for waker in wakers {
-            waker.wake();
-        }
+        wakers
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use strandline_core::JournalName;
@@ -12,6 +12,7 @@ use strandline_core::JournalName;
 use crate::disk::Disk;
 use crate::listing::{ListingError, journals};
 use crate::std_disk::{DirectoryLock, StdDisk};
+use crate::sync::{Mutex, MutexGuard};
 
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(2);

@@ -3,7 +3,7 @@
 //!
 //! It sleeps until it is woken or the core's next deadline comes; there is no polling.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use strandline_core::{Framing, Monotonic};
@@ -11,6 +11,7 @@ use strandline_core::{Framing, Monotonic};
 use crate::disk::Disk;
 use crate::lead::LeadUntil;
 use crate::shared::{Parked, Shared, State};
+use crate::sync::MutexGuard;
 
 /// How long it lets records gather that nobody waits on, so that many of them form one commit.
 const LINGER: Duration = Duration::from_millis(1);
@@ -53,11 +54,11 @@ pub(crate) fn run<F: Framing, D: Disk>(shared: &Arc<Shared<F, D>>) {
             state = shared.wait_for_deadline(state, &mut led_at);
         }
     }
-    let closed = state.closed;
+    let closing = state.closing;
     drop(state);
     shared.performer.discard_spare();
     shared.performer.close_files();
-    if closed {
+    if closing {
         // The last handle may be gone, and nobody waiting for this thread.
         shared.end_lease();
     }

@@ -2,8 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, PoisonError};
 
 use strandline_core::{
     Config, Framing, InvalidName, JournalName, ReadUpTo, RecoveryError, Report, Seq, View,
@@ -23,6 +22,8 @@ use crate::reader::Reader;
 use crate::recover::recover;
 use crate::shared::{Parked, Shared, Watch};
 use crate::std_disk::StdDisk;
+use crate::sync::Mutex;
+use crate::sync::thread::{self, JoinHandle};
 use crate::ticket::Ticket;
 
 /// An open journal. Cloning gives another handle on the same one; handles can be used from many threads.
@@ -107,9 +108,7 @@ impl<F: Framing, D: Disk> Journal<F, D> {
             .map_err(|source| OpenError::Recovery { journal: name.clone(), source })?;
         let shared = Arc::new(Shared::new(core, performer, lease, &config));
         let for_thread = Arc::clone(&shared);
-        let thread = thread::Builder::new()
-            .name(format!("strandline-{name}"))
-            .spawn(move || housekeeping::run(&for_thread))
+        let thread = thread::spawn(format!("strandline-{name}"), move || housekeeping::run(&for_thread))
             .map_err(OpenError::Thread)?;
         let thread = Mutex::new(Some(thread));
         Ok((Self { handle: Arc::new(Handle { shared, name, thread }) }, report))
@@ -343,7 +342,7 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         state.closing && !state.leading && !state.has_work()
     }
 
-    fn shared(&self) -> &Arc<Shared<F, D>> {
+    pub(crate) fn shared(&self) -> &Arc<Shared<F, D>> {
         &self.handle.shared
     }
 }
@@ -365,7 +364,7 @@ impl<F: Framing, D: Disk> Clone for Journal<F, D> {
 
 impl<F: Framing, D: Disk> Handle<F, D> {
     fn close(&self) -> Result<(), Poisoned> {
-        if self.is_housekeeping() {
+        if self.is_housekeeping() || self.is_led_by_us() {
             self.close_later();
             return Ok(());
         }
@@ -387,6 +386,11 @@ impl<F: Framing, D: Disk> Handle<F, D> {
         self.thread.try_lock().is_ok_and(|thread| {
             thread.as_ref().is_some_and(|thread| thread.thread().id() == thread::current().id())
         })
+    }
+
+    /// Whether this thread is in the middle of leading: the same can happen to it, while it waits for a ticket.
+    fn is_led_by_us(&self) -> bool {
+        self.shared.lock().leader == Some(thread::current().id())
     }
 
     /// Has the housekeeping thread close the journal once it is done with what it is doing.

@@ -5,13 +5,14 @@
 //! stops as soon as its own commit has ended, and hands the lead to one of those who wait for the next. So a
 //! lone caller does everything on its own thread, and nobody works for the others longer than one commit.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use strandline_core::{Completion, Effect, EffectId, Framing};
 
 use crate::commit::{CommitState, Outcome, Woken};
 use crate::disk::Disk;
 use crate::shared::{Parked, Shared, State, Wakes};
+use crate::sync::{MutexGuard, thread};
 
 /// When a leader has done its part.
 #[derive(Clone, Copy)]
@@ -59,25 +60,26 @@ impl<F: Framing, D: Disk> Shared<F, D> {
 
     /// Performs the effects of the commit path. The caller has set [`State::leading`] or was handed the lead.
     pub(crate) fn lead(&self, state: MutexGuard<'_, State<F>>, until: LeadUntil<'_>) {
-        let guard = AbandonOnUnwind { shared: self, leads: true };
+        let mut guard = AbandonOnUnwind { shared: self, leads: true, wakes: Wakes::default() };
         // Declared after the guard, so that the lock is free when the guard needs it.
         let mut state = state;
-        let mut wakes = Wakes::default();
-        while let Next::Perform(id, effect) = self.next(&mut state, until, &mut wakes) {
+        state.leader = Some(thread::current().id());
+        while let Next::Perform(id, effect) = self.next(&mut state, until, &mut guard.wakes) {
             if !state.background.is_empty() {
                 self.wake_housekeeping(&mut state);
             }
             drop(state);
-            self.wake(&mut wakes);
+            self.wake(&mut guard.wakes);
             let result = self.performer.perform(&effect);
             drop(effect);
             state = self.lock_first();
             complete(&mut state, Completion { id, result });
         }
+        state.leader = None;
         self.resign(&mut state);
         drop(state);
+        let mut wakes = guard.disarm();
         self.wake(&mut wakes);
-        guard.disarm();
     }
 
     /// Performs one effect beside the commit path, without leading.
@@ -87,7 +89,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
         (id, effect): (EffectId, Effect),
     ) -> MutexGuard<'a, State<F>> {
         drop(state);
-        let guard = AbandonOnUnwind { shared: self, leads: false };
+        let guard = AbandonOnUnwind { shared: self, leads: false, wakes: Wakes::default() };
         let result = self.performer.perform(&effect);
         let mut state = self.lock();
         complete(&mut state, Completion { id, result });
@@ -124,6 +126,9 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             }
         }
         state.dirty = false;
+        if state.core().is_ok_and(|core| core.waits_for_room()) {
+            state.want_keeping(wakes);
+        }
         Next::Stop
     }
 
@@ -162,24 +167,28 @@ fn complete<F: Framing>(state: &mut State<F>, completion: Completion) {
 struct AbandonOnUnwind<'a, F: Framing, D: Disk> {
     shared: &'a Shared<F, D>,
     leads: bool,
+    /// Whose commits have ended and who has not been told yet.
+    wakes: Wakes,
 }
 
 impl<F: Framing, D: Disk> AbandonOnUnwind<'_, F, D> {
-    fn disarm(self) {
+    fn disarm(mut self) -> Wakes {
+        let wakes = std::mem::take(&mut self.wakes);
         std::mem::forget(self);
+        wakes
     }
 }
 
 impl<F: Framing, D: Disk> Drop for AbandonOnUnwind<'_, F, D> {
     fn drop(&mut self) {
-        let mut wakes = Wakes::default();
         let mut state = self.shared.lock();
-        state.abandon(&mut wakes);
+        state.abandon(&mut self.wakes);
         if self.leads {
             state.leading = false;
+            state.leader = None;
         }
         self.shared.wake_housekeeping(&mut state);
         drop(state);
-        self.shared.wake(&mut wakes);
+        self.shared.wake(&mut self.wakes);
     }
 }

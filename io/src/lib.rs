@@ -49,6 +49,7 @@
 
 mod append_all;
 mod backup;
+pub mod bus;
 mod clock;
 mod commit;
 mod directory;
@@ -60,6 +61,7 @@ mod inspect;
 mod journal;
 mod lead;
 mod listing;
+mod news;
 mod offline;
 mod open_files;
 mod perform;
@@ -70,6 +72,7 @@ mod set_aside;
 mod shared;
 mod spare;
 mod std_disk;
+mod sync;
 mod temporary;
 mod ticket;
 mod transfer;
@@ -82,6 +85,8 @@ mod journal_tests;
 mod perform_tests;
 #[cfg(test)]
 mod test_disk;
+#[cfg(all(test, strandline_shuttle))]
+mod thread_tests;
 
 pub use append_all::AppendAllError;
 pub use backup::{BackupError, BackupReport};

@@ -3,7 +3,7 @@
 //! There is only this one. The simulator runs it over its fake disk and crashes it between any two calls,
 //! so that the order here is the order that was proved.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use strandline_core::{Effect, IoCause, IoFailure, IoOperation, JournalName, ReadRequest, SegmentId};
 
@@ -11,6 +11,7 @@ use crate::disk::{Access, Disk};
 use crate::failure::failed;
 use crate::open_files::OpenFiles;
 use crate::spare::Spare;
+use crate::sync::{Mutex, MutexGuard};
 use crate::temporary::{Temporaries, is_temporary_of};
 use crate::transfer::{read_full, write_all, write_zeros};
 

@@ -1,9 +1,9 @@
 //! Readers of an open journal: they follow its end, and take nothing from the writer but a look at its view.
 
 use std::fmt;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use strandline_core::{
@@ -14,6 +14,7 @@ use crate::disk::Disk;
 use crate::segment_reader::{SegmentReader, Target};
 use crate::shared::{Shared, State};
 use crate::std_disk::StdDisk;
+use crate::sync::{Instant, MutexGuard};
 
 /// Reads an open journal from some record on, and follows its end.
 ///
@@ -158,7 +159,7 @@ impl<F: Framing, D: Disk> Reader<F, D> {
 
 impl<F: Framing, D: Disk> Shared<F, D> {
     /// Waits until readers have something new to look at; nothing once the deadline has passed.
-    fn wait_for_progress<'a>(
+    pub(crate) fn wait_for_progress<'a>(
         &'a self,
         mut state: MutexGuard<'a, State<F>>,
         deadline: Option<Instant>,

@@ -1,8 +1,8 @@
 //! What the handles of one journal, its waiters, readers and housekeeping thread share.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 
 use strandline_core::{
@@ -16,6 +16,9 @@ use crate::directory::Lease;
 use crate::disk::Disk;
 use crate::error::{AppendError, Poisoned};
 use crate::perform::Performer;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::thread::{self, ThreadId};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// Shared by everything that has to do with one open journal.
 pub(crate) struct Shared<F: Framing, D: Disk> {
@@ -30,6 +33,8 @@ pub(crate) struct Shared<F: Framing, D: Disk> {
     pub(crate) work: Condvar,
     /// Readers that have caught up wait here.
     pub(crate) progress: Condvar,
+    /// Who keeps a bus within its bounds waits here.
+    pub(crate) keeper: Condvar,
 }
 
 /// What the lock protects.
@@ -40,6 +45,8 @@ pub(crate) struct State<F: Framing> {
     pub(crate) watches: Vec<(Watch, Arc<CommitState>)>,
     /// Somebody performs the effects of the commit path. True also while the lead is being handed over.
     pub(crate) leading: bool,
+    /// Who leads, once it has taken the lead: it wakes tasks, and what they do on its thread cannot wait for it.
+    pub(crate) leader: Option<ThreadId>,
     /// The core may have something to say.
     pub(crate) dirty: bool,
     /// An effect of the commit path that was taken out of the core and waits to be performed.
@@ -57,6 +64,12 @@ pub(crate) struct State<F: Framing> {
     pub(crate) waiting_readers: usize,
     pub(crate) reader_wakers: Vec<Waker>,
     pub(crate) spare: SparePlan,
+    /// Counts what is news to readers beside the journal's own progress.
+    pub(crate) nudges: u64,
+    /// A new segment is being created, or has just been.
+    created: bool,
+    /// There is a new segment, or something waits for room.
+    pub(crate) keeping_wanted: bool,
 }
 
 /// When a spare segment file is worth preparing.
@@ -96,6 +109,7 @@ pub(crate) enum Parked {
 pub(crate) struct Wakes {
     commits: Vec<Arc<CommitState>>,
     readers: bool,
+    keeper: bool,
     wakers: Vec<Waker>,
 }
 
@@ -106,6 +120,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             commits: Commits::default(),
             watches: Vec::new(),
             leading: false,
+            leader: None,
             // Recovery may have left something to be done.
             dirty: true,
             in_hand: None,
@@ -119,6 +134,9 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             waiting_readers: 0,
             reader_wakers: Vec::new(),
             spare: SparePlan::new(config),
+            nudges: 0,
+            created: false,
+            keeping_wanted: false,
         };
         Self {
             performer,
@@ -128,6 +146,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             lock_wanted: AtomicBool::new(false),
             work: Condvar::new(),
             progress: Condvar::new(),
+            keeper: Condvar::new(),
         }
     }
 
@@ -149,7 +168,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
     pub(crate) fn give_way<'a>(&'a self, state: MutexGuard<'a, State<F>>) -> MutexGuard<'a, State<F>> {
         drop(state);
         while self.leader_waits() {
-            std::thread::yield_now();
+            thread::yield_now();
         }
         self.lock()
     }
@@ -173,15 +192,22 @@ impl<F: Framing, D: Disk> Shared<F, D> {
     }
 
     /// Wakes whom it concerns. Call it without the lock, which is what they will want next.
+    ///
+    /// A waker is foreign code and may panic. The panic hook tells of that, and it goes no further: neither the
+    /// others who wait nor the thread that happens to lead have anything to do with it.
     pub(crate) fn wake(&self, wakes: &mut Wakes) {
+        let mut wakers = std::mem::take(&mut wakes.wakers);
         for commit in wakes.commits.drain(..) {
-            commit.announce();
+            wakers.append(&mut commit.announce());
         }
         if std::mem::take(&mut wakes.readers) {
             self.progress.notify_all();
         }
-        for waker in wakes.wakers.drain(..) {
-            waker.wake();
+        if std::mem::take(&mut wakes.keeper) {
+            self.keeper.notify_all();
+        }
+        for waker in wakers {
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
     }
 }
@@ -309,6 +335,7 @@ impl<F: Framing> State<F> {
             Output::Effect { id, effect } => {
                 if let Effect::Create { reserve, .. } = effect {
                     self.spare.len = reserve;
+                    self.created = true;
                 }
                 return Some((id, effect));
             }
@@ -368,8 +395,17 @@ impl<F: Framing> State<F> {
         self.note_progress(wakes);
     }
 
+    /// Whoever keeps a bus within its bounds shall look.
+    pub(crate) fn want_keeping(&mut self, wakes: &mut Wakes) {
+        self.keeping_wanted = true;
+        wakes.keeper = true;
+    }
+
     /// Readers that have caught up shall look again.
-    fn note_progress(&mut self, wakes: &mut Wakes) {
+    pub(crate) fn note_progress(&mut self, wakes: &mut Wakes) {
+        if std::mem::take(&mut self.created) || self.is_over() {
+            self.want_keeping(wakes);
+        }
         wakes.readers |= self.waiting_readers > 0;
         wakes.wakers.append(&mut self.reader_wakers);
     }

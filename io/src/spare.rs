@@ -3,13 +3,14 @@
 //! Filling takes most of the time of a create (132 ms for 64 MiB where it was measured), and a commit
 //! waits for a create. With a spare it is one small write, one sync and one rename.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use strandline_core::{IoFailure, IoOperation};
 
 use crate::disk::Disk;
 use crate::failure::failed;
 use crate::perform::Performer;
+use crate::sync::MutexGuard;
 use crate::temporary::spare_target;
 use crate::transfer::write_zeros;
 

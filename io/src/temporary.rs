@@ -12,12 +12,12 @@
 //! journal leaves alone what another one in the same directory is just writing.
 
 use std::io::ErrorKind;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use strandline_core::{FileKind, IoFailure, IoOperation, JournalName};
 
 use crate::disk::Disk;
 use crate::failure::failed;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 const TEMPORARY: &str = ".new-";
 const TORN: &str = ".torn-";

@@ -52,6 +52,22 @@ run_test() {
     fi
 }
 
+# Runs scenarios of threads under the model checker, of which one must fail; sets caught_by and after.
+run_threads() {
+    local name=$1 out=$work/out
+    if THREADS_TARGET_DIR=$CARGO_TARGET_DIR/threads timeout 900 bash "$copy/io/threads.sh" "$name" >"$out" 2>&1; then
+        return
+    fi
+    # A deadlock, or an assertion: the first one that failed.
+    if grep -q "^test result: FAILED\|panicked at\|^deadlock!" "$out"; then
+        caught_by=threads
+        after=$(sed -n "s/^thread '\(thread_tests::[^']*\)'.*/\1/p" "$out" | head -n 1)
+    else
+        caught_by="(the scenarios do not build)"
+        tail -n 20 "$out" >&2
+    fi
+}
+
 missed=0
 printf '| %s | %s | %s | %s |\n' bug 'caught by' after seconds
 printf '|---|---|---|---|\n'
@@ -68,6 +84,8 @@ while IFS=$'\t' read -r name catcher checks _; do
             caught_by="(does not build)"
             tail -n 20 "$work/build" >&2
         fi
+    elif [[ $catcher == threads:* ]]; then
+        run_threads "${catcher#threads:}"
     else
         IFS=: read -r _ package test <<<"$catcher"
         run_test "$package" "$test"

@@ -10,8 +10,10 @@ use std::time::Instant;
 
 use progress::Progress;
 
+use crate::bus::{BusStory, explore_bus};
 use crate::{
-    Options, Script, Settings, Statistics, Trace, Violation, exhaust, explore, shrink, small_scopes,
+    BrokenPromise, Options, Script, Settings, Statistics, Trace, Violation, exhaust, explore, shrink,
+    small_scopes,
 };
 
 /// Crash a journal at every byte of every write and at every call, and check what can be opened afterwards.
@@ -45,6 +47,9 @@ pub struct Flags {
     /// Runs on a disk whose syncs do nothing; must fail.
     #[arg(long)]
     pub canary: bool,
+    /// The event bus with its subscribers in place of a single journal.
+    #[arg(long, conflicts_with_all = ["steps", "script", "exhaustive", "canary"])]
+    pub bus: bool,
     /// Reports a violation as it was found, without looking for a shorter script.
     #[arg(long)]
     pub no_shrink: bool,
@@ -64,8 +69,11 @@ pub fn run(flags: &Flags) -> ExitCode {
         Some(length) => run_scopes(flags, length, &mut trace, &mut total),
         None => run_seeds(flags, &mut trace, &mut total),
     };
-    if let Err(violation) = &outcome {
-        report(flags, violation);
+    if let Err(failure) = &outcome {
+        match failure {
+            Failure::Journal(violation) => report(flags, violation),
+            Failure::Bus(seed, broken) => report_bus(flags, *seed, broken),
+        }
     }
     eprintln!("{total}; {}", rate(&total, started.elapsed().as_secs_f64()));
     say(&format!("trace {}", trace.hash()));
@@ -89,7 +97,7 @@ impl Flags {
     }
 }
 
-fn run_seeds(flags: &Flags, trace: &mut Trace, total: &mut Statistics) -> Result<(), Box<Violation>> {
+fn run_seeds(flags: &Flags, trace: &mut Trace, total: &mut Statistics) -> Result<(), Failure> {
     let (from, to) = match flags.seeds {
         Some(seeds) => seeds,
         None => (flags.single().unwrap_or(0), 0),
@@ -107,8 +115,24 @@ fn run_seeds(flags: &Flags, trace: &mut Trace, total: &mut Statistics) -> Result
     Ok(())
 }
 
+/// What does not hold.
+enum Failure {
+    Journal(Box<Violation>),
+    /// With its seed.
+    Bus(u64, Box<BrokenPromise>),
+}
+
+impl From<Box<Violation>> for Failure {
+    fn from(violation: Box<Violation>) -> Self {
+        Self::Journal(violation)
+    }
+}
+
 /// Explores the run of one seed.
-fn run_seed(flags: &Flags, seed: u64, trace: &mut Trace) -> Result<Statistics, Box<Violation>> {
+fn run_seed(flags: &Flags, seed: u64, trace: &mut Trace) -> Result<Statistics, Failure> {
+    if flags.bus {
+        return run_bus(flags, seed, trace);
+    }
     let mut settings = Settings::from_seed(seed, flags.smoke);
     settings.operations = flags.steps.unwrap_or(settings.operations);
     let script = flags.script.clone().unwrap_or_else(|| Script::generate(&settings));
@@ -116,7 +140,24 @@ fn run_seed(flags: &Flags, seed: u64, trace: &mut Trace) -> Result<Statistics, B
         say(&format!("{settings}\nscript            {script}"));
     }
     trace.line(&format!("seed {seed}"));
-    explore(&settings, &script, flags.options(), trace)
+    Ok(explore(&settings, &script, flags.options(), trace)?)
+}
+
+/// Explores the bus's story of one seed.
+fn run_bus(flags: &Flags, seed: u64, trace: &mut Trace) -> Result<Statistics, Failure> {
+    let story = BusStory::from_seed(seed, flags.smoke);
+    trace.line(&story.to_string());
+    let explored =
+        explore_bus(&story, flags.options()).map_err(|broken| Failure::Bus(seed, Box::new(broken)));
+    if let Ok(statistics) = &explored {
+        trace.line(&statistics.to_string());
+    }
+    explored
+}
+
+fn report_bus(flags: &Flags, seed: u64, broken: &BrokenPromise) {
+    let smoke = if flags.smoke { " --smoke" } else { "" };
+    say(&format!("violation of {}\n{broken}\nstrandline sim --bus --seed {seed}{smoke}", broken.check()));
 }
 
 /// Explores every short sequence of operations.
@@ -125,7 +166,7 @@ fn run_scopes(
     length: usize,
     trace: &mut Trace,
     total: &mut Statistics,
-) -> Result<(), Box<Violation>> {
+) -> Result<(), Failure> {
     let scopes = match flags.single() {
         Some(seed) => vec![Settings::from_seed(seed, true)],
         None => small_scopes(),

@@ -23,6 +23,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod bus;
 pub mod command;
 pub mod disk;
 mod explorer;

@@ -84,6 +84,9 @@ pub trait Framing: Copy + Debug + Default + Send + Sync + Sized + 'static {
 
     /// The sequence number of a record.
     fn seq(record: Self::Record<'_>) -> Seq;
+
+    /// The record as an event, if the framing is one of events.
+    fn as_event<'a>(record: Self::Record<'a>) -> Option<Event<'a>>;
 }
 
 /// Which framing a file has.

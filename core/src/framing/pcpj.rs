@@ -219,6 +219,10 @@ impl Framing for Pcpj {
     fn seq(record: Event<'_>) -> Seq {
         record.seq
     }
+
+    fn as_event<'a>(record: Self::Record<'a>) -> Option<Event<'a>> {
+        Some(record)
+    }
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "24, known at compile time")]

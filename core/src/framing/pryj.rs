@@ -6,6 +6,7 @@
 use bytes::{BufMut, BytesMut};
 
 use super::fields::{u16_at, u32_at, u64_at};
+use super::pcpj::Event;
 use super::{Bounds, Checksum, DraftError, Frame, Framing, Layout, Mark};
 use crate::config::PAYLOAD_BYTES_MAX;
 use crate::{Seq, Timestamp};
@@ -148,5 +149,9 @@ impl Framing for Pryj {
 
     fn seq(record: PryjRecord<'_>) -> Seq {
         record.seq
+    }
+
+    fn as_event<'a>(_: Self::Record<'a>) -> Option<Event<'a>> {
+        None
     }
 }

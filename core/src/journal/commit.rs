@@ -4,6 +4,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::active::Reserve;
 use super::phase::{InFlight, Phase, Voided};
+use super::room::Room;
 use super::{Journal, Output};
 use crate::view::TailCommit;
 use crate::{Effect, EffectId, Framing, IoFailure, Mark, Seq, SyncPolicy};
@@ -32,7 +33,7 @@ impl<F: Framing> Journal<F> {
         } else if !self.queue.is_empty() {
             self.advance_queue();
         } else if self.trim_wants_a_new_segment() {
-            self.start_seal();
+            self.advance_trim();
         } else if self.closing {
             self.start_close();
         } else if self.wants_idle_mark()
@@ -132,8 +133,17 @@ impl<F: Framing> Journal<F> {
     fn advance_queue(&mut self) {
         let Some(next) = self.queue.front() else { return };
         let bytes = next.record_bytes::<F>(self.layout) as u64;
-        if self.needs_new_segment(bytes) {
-            return self.start_seal();
+        let rolls = self.needs_new_segment(bytes);
+        match self.room_for(bytes, rolls) {
+            Room::Enough if rolls => return self.start_seal(),
+            Room::Enough => {}
+            Room::AfterRemoval => return,
+            Room::None if self.rolls_to_shrink() => return self.start_seal(),
+            Room::None if self.config.waits_for_room => return,
+            Room::None => {
+                let voided = Voided { first: next.first, commit: next.id };
+                return self.void(voided);
+            }
         }
         let marks = if self.active.layout.has_marks() { 2 * F::MARK_LEN as u64 } else { 0 };
         if !self.overlaps_reserve(bytes + marks) {
@@ -178,6 +188,7 @@ impl<F: Framing> Journal<F> {
             for (seq, at) in &commit.points {
                 last.note_record(*seq, offset + at);
             }
+            last.note_events::<F>(&commit.frames, offset);
             last.extend(commit.end, self.active.end);
         }
         self.view.set_written_end(commit.end);
@@ -207,7 +218,8 @@ impl<F: Framing> Journal<F> {
     fn start_reserve(&mut self, end: u64) {
         let step = self.config.reserve_bytes.min(RESERVE_STEP);
         let from = self.active.extent.max(end);
-        let to = from.saturating_add(step).min(self.config.segment_bytes);
+        let sealed = self.view.bytes().saturating_sub(self.active.end);
+        let to = from.saturating_add(step).min(self.config.segment_bytes).min(self.room(sealed));
         let enough = from - end >= step / 2;
         if self.active.reserve != Reserve::Ready || enough || to <= from {
             return;

@@ -7,6 +7,7 @@ mod output;
 mod phase;
 mod queue;
 mod removal;
+mod room;
 mod rotate;
 mod timers;
 mod void;

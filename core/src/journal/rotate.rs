@@ -73,7 +73,8 @@ impl<F: Framing> Journal<F> {
         match result {
             Ok(()) => {
                 let (first, bytes) = (self.view.written_end(), segment.head.len() as u64);
-                self.view.push(SegmentView::new(segment.id, segment.layout, first, bytes));
+                let view = SegmentView::new(segment.id, segment.layout, first, bytes);
+                self.view.push(view.with_events(self.config.index_events));
                 let reserve = if self.config.reserve_bytes == 0 { Reserve::Off } else { Reserve::Ready };
                 self.active = segment.into_active(reserve);
             }
@@ -85,7 +86,8 @@ impl<F: Framing> Journal<F> {
     fn start_create(&mut self) {
         let salt = self.new_salt();
         let (first, logical_first) = (self.view.written_end(), self.view.first());
-        let reserve = self.config.reserve_bytes.min(self.config.segment_bytes);
+        let reserve =
+            self.config.reserve_bytes.min(self.config.segment_bytes).min(self.room(self.view.bytes()));
         let layout = self.next_layout();
         let segment = NewSegment::new::<F>(layout, salt, first, logical_first, self.now, reserve);
         let effect =

@@ -12,7 +12,7 @@ use crate::journal::{Active, NewSegment, Reserve, push_mark};
 use crate::scan::LastSegment;
 use crate::view::SegmentView;
 use crate::{
-    Answer, Effect, Framing, IoFailure, Journal, Listing, Mark, Report, Scan, ScanOptions, ScanStep,
+    Answer, Config, Effect, Framing, IoFailure, Journal, Listing, Mark, Report, Scan, ScanOptions, ScanStep,
     SegmentId, Verdict, View,
 };
 
@@ -41,7 +41,8 @@ impl<F: Framing> Recovery<F> {
         let first_seq = self.config.first_seq.unwrap_or(F::FIRST_SEQ);
         let first = first.unwrap_or(SegmentId(first_seq));
         done(answer, "sync the directory of", first)?;
-        let options = ScanOptions { policy: self.config.recovery, block_bytes: self.config.block_bytes };
+        let Config { recovery: policy, block_bytes, index_events, .. } = self.config;
+        let options = ScanOptions { policy, block_bytes, index_events };
         if matches!(&listing, Listing::Segments(files) if files.is_empty()) {
             // A journal that does not exist yet begins where the configuration says.
             let (view, report) = (View::empty(first_seq), Report::empty(first_seq));
@@ -244,7 +245,8 @@ impl<F: Framing> Recovery<F> {
         if plan.view.last().is_some_and(|last| last.id() == segment.id) {
             plan.view.pop_newest();
         }
-        plan.view.push(SegmentView::new(segment.id, segment.layout, first, bytes));
+        let view = SegmentView::new(segment.id, segment.layout, first, bytes);
+        plan.view.push(view.with_events(self.config.index_events));
         let active = segment.into_active(self.reserve());
         Ok(self.open(plan, active))
     }

@@ -28,11 +28,13 @@ pub struct ScanOptions {
     pub policy: RecoveryPolicy,
     /// Aligned block size that a torn write leaves whole or zero; 512, only simulations use another.
     pub block_bytes: u64,
+    /// Whether events are indexed by source, type and domain: 16 bytes of memory for each.
+    pub index_events: bool,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        Self { policy: RecoveryPolicy::Standard, block_bytes: BLOCK_BYTES }
+        Self { policy: RecoveryPolicy::Standard, block_bytes: BLOCK_BYTES, index_events: false }
     }
 }
 
@@ -186,7 +188,8 @@ impl<F: Framing> Scan<F> {
                     self.proven_end = first;
                     self.view = View::empty(first);
                 }
-                self.walk(SegmentWalk::new(file, layout, first, mark, records_at), bytes, 0)
+                let indexed = self.options.index_events;
+                self.walk(SegmentWalk::new(file, layout, first, mark, records_at, indexed), bytes, 0)
             }
         }
     }

@@ -49,10 +49,11 @@ impl SegmentWalk {
         first: Seq,
         mark: Option<Mark>,
         records_at: u64,
+        index_events: bool,
     ) -> Self {
         Self {
             file,
-            view: SegmentView::new(file.id, layout, first, records_at),
+            view: SegmentView::new(file.id, layout, first, records_at).with_events(index_events),
             salt: mark.map(|mark| mark.salt),
             position: records_at,
             expected: first,
@@ -150,6 +151,7 @@ impl SegmentWalk {
                 }
                 self.view.set_layout(*layout);
                 self.view.note_record(self.expected, self.position);
+                self.view.note_event::<F>(*record, self.position);
                 self.position += len as u64;
                 self.records_end = self.position;
                 self.expected = self.expected.next();

@@ -1,12 +1,15 @@
 //! What readers need of a journal, without the writer.
 
+mod events;
 mod index;
+mod matching;
 mod segment;
 mod tail;
 
 use alloc::collections::VecDeque;
 use core::marker::PhantomData;
 
+pub use matching::EventPlace;
 pub use segment::SegmentView;
 pub(crate) use tail::{Tail, TailCommit};
 

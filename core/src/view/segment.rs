@@ -1,10 +1,13 @@
 //! What readers need to know of one segment.
 
+use alloc::sync::Arc;
+
+use super::events::EventIndex;
 use super::index::SparseIndex;
-use crate::{Layout, SegmentId, Seq};
+use crate::{Bounds, Framing, Layout, SegmentId, Seq};
 
 /// One segment, as readers see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct SegmentView {
     id: SegmentId,
     layout: Layout,
@@ -13,12 +16,29 @@ pub struct SegmentView {
     bytes: u64,
     durable_bytes: u64,
     index: SparseIndex,
+    /// Shared with the copies of a view, so that a copy stays cheap.
+    events: Option<Arc<EventIndex>>,
 }
 
 impl SegmentView {
     /// An empty segment whose records begin at `first`, behind `bytes` of header and first mark.
     pub(crate) fn new(id: SegmentId, layout: Layout, first: Seq, bytes: u64) -> Self {
-        Self { id, layout, first, end: first, bytes, durable_bytes: bytes, index: SparseIndex::default() }
+        Self {
+            id,
+            layout,
+            first,
+            end: first,
+            bytes,
+            durable_bytes: bytes,
+            index: SparseIndex::default(),
+            events: None,
+        }
+    }
+
+    /// Has its events indexed, if that is wanted.
+    pub(crate) fn with_events(mut self, indexed: bool) -> Self {
+        self.events = indexed.then(Arc::default);
+        self
     }
 
     /// Which segment it is.
@@ -66,6 +86,35 @@ impl SegmentView {
     /// The last known record start at or before `seq`.
     pub(crate) fn seek(&self, seq: Seq) -> Option<(Seq, u64)> {
         self.index.seek(seq)
+    }
+
+    /// Its events by source and type, if they are indexed.
+    pub(crate) fn events(&self) -> Option<&EventIndex> {
+        self.events.as_deref()
+    }
+
+    /// Notes a record that begins at `offset` in the index of events, if there is one.
+    pub(crate) fn note_event<F: Framing>(&mut self, record: F::Record<'_>, offset: u64) {
+        if let Some(events) = &mut self.events
+            && let Some(event) = F::as_event(record)
+        {
+            Arc::make_mut(events).note(&event, offset);
+        }
+    }
+
+    /// Notes every record of verified frames that begin at `offset`.
+    pub(crate) fn note_events<F: Framing>(&mut self, frames: &[u8], offset: u64) {
+        if self.events.is_none() {
+            return;
+        }
+        let (mut rest, mut at) = (frames, offset);
+        while let Bounds::Len(len) = F::bounds(rest) {
+            let Some((frame, behind)) = rest.split_at_checked(len) else { return };
+            if let Some(record) = F::decode(frame) {
+                self.note_event::<F>(record, at);
+            }
+            (rest, at) = (behind, at + len as u64);
+        }
     }
 
     pub(crate) fn set_layout(&mut self, layout: Layout) {

@@ -3,13 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod arbitrary_bytes;
+mod bus;
 mod commit;
 mod damage;
+mod events;
 mod failure;
 mod golden;
 mod marks;
 mod reading;
 mod retention;
+mod room;
 mod rotation;
 mod round_trip;
 mod world;

@@ -62,6 +62,14 @@ pub struct BrokenPromise {
     pub detail: String,
 }
 
+impl BrokenPromise {
+    /// The beginning of what the application said, up to a colon: a name for the check, if it gives one.
+    #[must_use]
+    pub fn check(&self) -> &str {
+        self.detail.split(':').next().unwrap_or_default()
+    }
+}
+
 /// Runs an application and crashes it at every step, on a disk with sectors of so many bytes (at least one). Of the
 /// options, [`Options::faults_every`] and [`Options::canary`] play no part.
 ///

@@ -160,7 +160,8 @@ impl<'a, F: SimFraming, D: Interpreter> Machine<'a, F, D> {
             return Ok(None);
         }
         let performer = self.performer();
-        let options = ScanOptions { policy, block_bytes: self.settings.sector_bytes as u64 };
+        let options =
+            ScanOptions { policy, block_bytes: self.settings.sector_bytes as u64, ..ScanOptions::default() };
         let buffer = &mut *self.buffer.borrow_mut();
         let mut step = Scan::<F>::start(listing(&performer)?, options);
         loop {

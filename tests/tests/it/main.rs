@@ -7,3 +7,4 @@ mod disk_conformance;
 mod every_bit;
 mod every_bit_of_a_directory;
 mod faults;
+mod real_disk;

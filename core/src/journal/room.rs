@@ -1,0 +1,79 @@
+//! Keeping the segment files within `segments_bytes_max`: a disk of its own that can be full.
+
+use super::Journal;
+use super::phase::Voided;
+use crate::Framing;
+
+/// Whether something fits beside the segments that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    Enough,
+    /// Not before the removal that is under way has ended.
+    AfterRemoval,
+    None,
+}
+
+impl<F: Framing> Journal<F> {
+    /// How long a file may become beside `others` bytes of other segments.
+    pub(super) const fn room(&self, others: u64) -> u64 {
+        self.config.segments_bytes_max.saturating_sub(others)
+    }
+
+    /// Whether a commit of this many record bytes fits, in a new segment if it rolls.
+    pub(super) fn room_for(&self, record_bytes: u64, rolls: bool) -> Room {
+        let marks = if self.layout.has_marks() { 2 * F::MARK_LEN as u64 } else { 0 };
+        let bytes = record_bytes.saturating_add(marks);
+        let (others, file) = if rolls {
+            (self.view.bytes(), bytes.saturating_add(head_len::<F>()))
+        } else {
+            (self.view.bytes().saturating_sub(self.active.end), self.active.end.saturating_add(bytes))
+        };
+        // What was reserved before is taken already.
+        let reserved = !rolls && file <= self.active.extent;
+        if reserved || file <= self.room(others) {
+            return Room::Enough;
+        }
+        if self.removals_remain() { Room::AfterRemoval } else { Room::None }
+    }
+
+    /// Whether what waits has no room, and no removal is under way that could make some: only a trim can.
+    #[must_use]
+    pub fn waits_for_room(&self) -> bool {
+        let Some(next) = self.queue.front().filter(|_| self.phase.is_idle() && self.poison.is_none()) else {
+            return false;
+        };
+        let bytes = next.record_bytes::<F>(self.layout) as u64;
+        self.room_for(bytes, self.needs_new_segment(bytes)) == Room::None && !self.rolls_to_shrink()
+    }
+
+    /// No room will be made: what waits for it fails as on a full disk.
+    pub fn refuse_waiting(&mut self) {
+        if self.waits_for_room()
+            && let Some(next) = self.queue.front()
+        {
+            let voided = Voided { first: next.first, commit: next.id };
+            self.void(voided);
+        }
+    }
+
+    /// Whether the last segment was given up and is too large by itself, having been made under another bound: it can
+    /// only go behind a new one, which holds no more than its head.
+    pub(super) fn rolls_to_shrink(&self) -> bool {
+        self.trim_wants_a_new_segment() && self.view.bytes() > self.config.segments_bytes_max
+    }
+
+    /// A segment that was given up whole is rolled, where the next one has room.
+    pub(super) fn advance_trim(&mut self) {
+        match self.room_for(0, true) {
+            Room::Enough => self.start_seal(),
+            Room::AfterRemoval => {}
+            Room::None if self.rolls_to_shrink() => self.start_seal(),
+            Room::None => self.roll_refused = true,
+        }
+    }
+}
+
+/// Bytes before a segment's first record.
+const fn head_len<F: Framing>() -> u64 {
+    (F::HEADER_LEN + F::MARK_LEN) as u64
+}

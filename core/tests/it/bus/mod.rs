@@ -1,0 +1,6 @@
+//! The event bus.
+
+mod model;
+mod replay;
+mod retention;
+mod town;

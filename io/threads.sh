@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The journal's threads under the model checker shuttle: thousands of interleavings of each scenario in
+# io/src/thread_tests, on a disk in memory that fails, fills up and panics.
+#
+#   io/threads.sh [TEST...]     all of them, or those whose names begin so: failures, tasks::tasks_are_woken, ...
+#
+# STRANDLINE_THREADS_SEED (24301) takes other interleavings; STRANDLINE_THREADS_TIMES (1) takes more of them.
+# It builds in a directory of its own, target/threads, since the locks are not those of any other build.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+export CARGO_TARGET_DIR=${THREADS_TARGET_DIR:-target/threads}
+export RUSTFLAGS="--cfg strandline_shuttle ${RUSTFLAGS:-}"
+tests=("$@")
+[ $# -gt 0 ] || tests=("")
+exec cargo test --quiet --locked -p strandline --lib -- "${tests[@]/#/thread_tests::}" --nocapture

@@ -1,0 +1,286 @@
+//! A bus over the simulated disk: both journals and the bus's own decisions, driven by one thread.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use strandline::{Disk, Performer, files_of, recover};
+use strandline_core::bus::{
+    AckRequest, BusConfig, BusRequest, ConnectionId, Delivery, EventBus, Restore, Subscribe, SubscriptionGap,
+    Urgency,
+};
+use strandline_core::{
+    Completion, Config, Cursor, EventDraft, Framing, Journal, JournalName, Monotonic, Output, Pcpj, Pryj,
+    ReadUpTo, Replay, Seq, Timestamp,
+};
+
+use super::story::Limits;
+use crate::disk::SimDisk;
+
+/// The machine and its clocks.
+pub(super) struct Machine {
+    disk: SimDisk,
+    limits: Limits,
+    events: Driven<Pcpj>,
+    records: Driven<Pryj>,
+    bus: EventBus,
+    pub(super) now: u64,
+    /// How far the wall clock is from the machine's own time, in milliseconds.
+    pub(super) wall_offset: i64,
+}
+
+/// A journal and who performs its effects.
+struct Driven<F: Framing> {
+    journal: Journal<F>,
+    performer: Performer<SimDisk>,
+}
+
+/// What a subscriber was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    Event(u64, Vec<u8>),
+    Gap(SubscriptionGap),
+    Awaiting(u64),
+    Nothing,
+}
+
+/// Something stopped: the disk failed, or refused to open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stopped(pub(super) String);
+
+fn stopped(error: impl ToString) -> Stopped {
+    Stopped(error.to_string())
+}
+
+impl<F: Framing> Driven<F> {
+    fn open(disk: &SimDisk, name: &str, config: Config) -> Result<Self, Stopped> {
+        let name = JournalName::parse(name).map_err(stopped)?;
+        let performer = Performer::new(Arc::new(disk.clone()), name.clone());
+        let listing = files_of(disk, &name).map_err(stopped)?.listing;
+        let (journal, _) = recover::<F, _>(&performer, config, listing).map_err(stopped)?;
+        Ok(Self { journal, performer })
+    }
+
+    /// Performs everything; gives what was told.
+    fn drain(&mut self) -> Result<Vec<Output>, Stopped> {
+        let mut told = Vec::new();
+        while let Some(output) = self.journal.poll_output() {
+            match output {
+                Output::Effect { id, effect } => {
+                    let result = self.performer.perform(&effect);
+                    self.journal.handle_completion(Completion { id, result });
+                }
+                Output::Poisoned(poison) => return Err(stopped(poison)),
+                other => told.push(other),
+            }
+        }
+        Ok(told)
+    }
+
+    fn read(&self, request: strandline_core::ReadRequest) -> Result<Bytes, Stopped> {
+        let mut buffer = vec![0; request.len];
+        let n = self.performer.read(request, &mut buffer).map_err(stopped)?;
+        buffer.truncate(n);
+        Ok(buffer.into())
+    }
+
+    /// Every durable record from `from` on.
+    fn each(
+        &self,
+        from: Seq,
+        mut take: impl FnMut(F::Record<'_>) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
+        let mut cursor = Cursor::<F>::new(from, ReadUpTo::Durable);
+        loop {
+            match cursor.poll(self.journal.view()) {
+                Replay::Records(batch) => batch.records().try_for_each(&mut take)?,
+                Replay::Read(request) => cursor.handle_read(Ok(self.read(request)?)).map_err(stopped)?,
+                Replay::Trimmed { .. } => {}
+                Replay::CaughtUp => return Ok(()),
+                Replay::Beyond { end } => return Err(Stopped(format!("reading began beyond {end}"))),
+            }
+        }
+    }
+}
+
+impl Machine {
+    /// Opens what is on the disk.
+    pub(super) fn open(disk: SimDisk, limits: Limits, now: u64, wall_offset: i64) -> Result<Self, Stopped> {
+        let records = Driven::<Pryj>::open(&disk, "subscriptions", limits.records_config())?;
+        let mut restore = Restore::new();
+        records.each(records.journal.view().first(), |record| {
+            restore.take(record.seq, record.payload).map_err(stopped)
+        })?;
+        let events = Driven::<Pcpj>::open(&disk, "event-journal", limits.events_config())?;
+        let wall = wall(now, wall_offset);
+        let bus = restore.start(limits.bus, Monotonic::from_millis(now), wall, events.journal.view());
+        let mut machine = Self { disk, limits, events, records, bus, now, wall_offset };
+        machine.run()?;
+        Ok(machine)
+    }
+
+    fn wall(&self) -> Timestamp {
+        wall(self.now, self.wall_offset)
+    }
+
+    fn monotonic(&self) -> Monotonic {
+        Monotonic::from_millis(self.now)
+    }
+
+    /// Publishes one event; gives whether it is durable.
+    pub(super) fn publish(&mut self, draft: EventDraft<'_>) -> Result<bool, Stopped> {
+        let before = self.end();
+        self.events.journal.append(self.wall(), draft).map_err(stopped)?;
+        self.events.drain()?;
+        self.run()?;
+        if self.events.journal.waits_for_room() {
+            self.events.journal.refuse_waiting();
+            self.run()?;
+        }
+        Ok(self.end() > before)
+    }
+
+    /// Whatever there is to do, until nothing is left or there is no space for it.
+    pub(super) fn run(&mut self) -> Result<(), Stopped> {
+        loop {
+            let occupied = self.limits.occupied(self.other_bytes());
+            let (now, wall) = (self.monotonic(), self.wall());
+            self.bus.tick(now, wall, self.events.journal.view(), occupied);
+            let did_something = self.perform()?;
+            self.events.journal.tick(now);
+            self.records.journal.tick(now);
+            self.events.drain()?;
+            self.records.drain()?;
+            if !did_something {
+                return Ok(());
+            }
+        }
+    }
+
+    fn perform(&mut self) -> Result<bool, Stopped> {
+        let (mut newest, mut did_something) = (None, false);
+        let now = self.monotonic();
+        while let Some(request) = self.bus.poll_request(now) {
+            did_something = true;
+            match request {
+                BusRequest::Record { id, payload } => {
+                    let accepted = self.records.journal.append(self.wall(), &payload).map_err(stopped)?;
+                    self.bus.handle_accepted(id, accepted.seq);
+                    newest = Some(id);
+                }
+                BusRequest::TrimEvents { to } => self.events.journal.trim_to(to),
+                BusRequest::TrimRecords { to } => self.records.journal.trim_to(to),
+            }
+        }
+        let told = self.records.drain()?;
+        if told.iter().any(|output| matches!(output, Output::Void { .. })) {
+            self.bus.handle_refused(now);
+            return Ok(false);
+        }
+        if let Some(id) = newest {
+            self.bus.handle_recorded(id);
+            self.bus.compact_records(self.records.journal.view());
+        }
+        Ok(did_something)
+    }
+
+    pub(super) fn subscribe(&mut self, request: Subscribe) -> Result<ConnectionId, Stopped> {
+        let wall = self.wall();
+        let connection = self.bus.subscribe(wall, request, self.events.journal.view()).map_err(stopped)?;
+        self.run()?;
+        Ok(connection)
+    }
+
+    /// What the connection is given next.
+    pub(super) fn next(&mut self, connection: ConnectionId) -> Result<Vec<Given>, Stopped> {
+        loop {
+            match self.bus.poll_delivery(connection, self.events.journal.view()) {
+                Delivery::Events(batch) => {
+                    let given = |event: strandline_core::Event<'_>| {
+                        Given::Event(event.seq.get(), event.payload.to_vec())
+                    };
+                    return Ok(batch.events().map(given).collect());
+                }
+                Delivery::Read(request) => {
+                    let bytes = self.events.read(request)?;
+                    self.bus.handle_read(connection, Ok(bytes)).map_err(stopped)?;
+                }
+                Delivery::Gap(gap) => return Ok(vec![Given::Gap(gap)]),
+                Delivery::Awaiting { sequence } => return Ok(vec![Given::Awaiting(sequence.get())]),
+                Delivery::CaughtUp | Delivery::Ended => return Ok(vec![Given::Nothing]),
+            }
+        }
+    }
+
+    /// Acknowledges; gives whether it was taken and is durable.
+    pub(super) fn acknowledge(&mut self, connection: ConnectionId, sequence: u64) -> Result<bool, Stopped> {
+        let ack = AckRequest { subscription_id: connection.subscription, sequence: Seq::new(sequence) };
+        let taken = self.bus.acknowledge(self.monotonic(), self.wall(), ack, Urgency::Now).is_ok();
+        self.run()?;
+        Ok(taken && self.bus.is_recorded(connection.subscription))
+    }
+
+    pub(super) fn disconnect(&mut self, connection: ConnectionId) -> Result<(), Stopped> {
+        self.bus.disconnect(self.monotonic(), self.wall(), connection);
+        self.run()
+    }
+
+    /// Whether everything about the subscription is on the disk.
+    pub(super) fn is_recorded(&self, connection: ConnectionId) -> bool {
+        self.bus.is_recorded(connection.subscription)
+    }
+
+    /// The pointer of a durable subscription, and whether it has a gap.
+    pub(super) fn pointer(&self, name: &str) -> Option<(u64, bool)> {
+        let status = self.bus.status(self.bus.find(name)?, self.events.journal.view())?;
+        Some((status.pointer.get(), status.gap.is_some()))
+    }
+
+    /// Every event that is kept, with its payload.
+    pub(super) fn events(&self) -> Result<Vec<(u64, Vec<u8>)>, Stopped> {
+        let mut events = Vec::new();
+        self.events.each(self.events.journal.view().first(), |event| {
+            events.push((event.seq.get(), event.payload.to_vec()));
+            Ok(())
+        })?;
+        Ok(events)
+    }
+
+    pub(super) fn first(&self) -> u64 {
+        self.events.journal.view().first().get()
+    }
+
+    /// One past the last durable event.
+    pub(super) fn end(&self) -> u64 {
+        self.events.journal.view().durable_end().get()
+    }
+
+    /// Closes both journals.
+    pub(super) fn close(mut self) -> Result<(), Stopped> {
+        self.bus.record_now();
+        self.run()?;
+        self.records.journal.close();
+        self.records.drain()?;
+        self.events.journal.close();
+        self.events.drain().map(drop)
+    }
+
+    fn other_bytes(&self) -> u64 {
+        let Ok(entries) = self.disk.list() else { return 0 };
+        let events = |name: &str| name.starts_with("event-journal-") && name.ends_with(".seg");
+        entries.iter().filter(|entry| !events(&entry.name)).map(|entry| entry.len).sum()
+    }
+}
+
+fn wall(now: u64, offset: i64) -> Timestamp {
+    Timestamp::from_millis(1_000_000 + i64::try_from(now).unwrap_or(i64::MAX).saturating_add(offset))
+}
+
+/// Bytes of all files.
+pub(super) fn bytes(disk: &SimDisk) -> u64 {
+    disk.list().map_or(0, |entries| entries.iter().map(|entry| entry.len).sum())
+}
+
+/// The settings of the bus in a run.
+pub(super) fn small_bus(bus: BusConfig) -> BusConfig {
+    BusConfig { subscriptions_bytes_max: 600, ..bus }
+}
