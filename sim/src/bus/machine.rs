@@ -242,12 +242,6 @@ impl Machine {
         Some((status.pointer.get(), status.gap.is_some()))
     }
 
-    /// The first event that a durable subscription needs.
-    pub(super) fn pins(&self, name: &str) -> Option<u64> {
-        let status = self.bus.status(self.bus.find(name)?, self.events.journal.view())?;
-        status.pins.filter(|_| status.gap.is_none()).map(Seq::get)
-    }
-
     /// Bytes of the events' segments.
     pub(super) fn event_bytes(&self) -> u64 {
         self.events.journal.view().bytes()

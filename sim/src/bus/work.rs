@@ -88,7 +88,13 @@ impl Application for BusStory {
 impl Telling<'_> {
     /// How large the events are, and the first event that each durable subscription without a gap needs.
     fn needs(&self) -> (u64, [Option<u64>; NAMES.len()]) {
-        (self.machine.event_bytes(), NAMES.map(|name| self.machine.pins(name)))
+        (self.machine.event_bytes(), std::array::from_fn(|who| self.needed(who)))
+    }
+
+    /// The first event that a durable subscription wants and has not acknowledged, unless all it will get is a gap.
+    fn needed(&self, who: usize) -> Option<u64> {
+        let (pointer, has_gap) = self.machine.pointer(NAMES[who])?;
+        (pointer + 1..self.machine.end()).find(|number| !has_gap && wants(who, *number))
     }
 
     /// Holds what went during a step against the bounds: what somebody needs goes only when it has to.
@@ -118,6 +124,9 @@ impl Telling<'_> {
                 if let Some(connection) = self.subscribers[who].connection {
                     let never = self.machine.end() + 5;
                     assert!(!self.machine.acknowledge(connection, never)?, "never delivered");
+                    // Once more what is long acknowledged: it settles nothing.
+                    let (pointer, _) = self.machine.pointer(NAMES[who]).unwrap_or_default();
+                    self.acknowledge(who, pointer)?;
                 }
             }
             Step::Leave { who } => {
