@@ -8,23 +8,30 @@
 //! it: [`event_lines`] and [`lines`] for the input of `record`, [`size`] and [`duration`] for flags. To embed a
 //! journal, use the `strandline` crate.
 
+mod ack;
 mod cat;
 mod cloud_event;
+mod compact;
 pub mod duration;
 pub mod event_lines;
 mod finding;
+mod gap;
 pub mod lines;
+mod offline_bus;
 mod outcome;
 mod output;
 mod progress;
 mod record;
+mod replay;
 mod selection;
 pub mod size;
 mod stat;
+mod subscriptions;
 mod table;
 mod tail;
 mod target;
 mod verify;
+mod wanted;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -49,6 +56,10 @@ enum Command {
     Tail(tail::Flags),
     Stat(stat::Flags),
     Verify(verify::Flags),
+    Replay(replay::Flags),
+    Subscriptions(subscriptions::Flags),
+    Ack(ack::Flags),
+    Compact(compact::Flags),
     Sim(strandline_sim::command::Flags),
 }
 
@@ -65,6 +76,12 @@ pub fn run() -> ExitCode {
         Command::Tail(flags) => tail::Settings::check(flags).and_then(|settings| tail::run(&settings)),
         Command::Stat(flags) => stat::Settings::check(flags).and_then(|settings| stat::run(&settings)),
         Command::Verify(flags) => verify::Settings::check(flags).and_then(|settings| verify::run(&settings)),
+        Command::Replay(flags) => replay::Settings::check(flags).and_then(|settings| replay::run(&settings)),
+        Command::Subscriptions(flags) => subscriptions::run(&flags),
+        Command::Ack(flags) => ack::run(&flags),
+        Command::Compact(flags) => {
+            compact::Settings::check(flags).and_then(|settings| compact::run(&settings))
+        }
         Command::Sim(flags) => return strandline_sim::command::run(&flags),
     };
     outcome::exit_code(ended)

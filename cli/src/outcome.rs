@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
+use strandline::bus::BusOpenError;
 use strandline::{DirectoryError, InspectError, ListingError, OpenError};
 use strandline_core::{IoCause, RecoveryError, Refusal};
 
@@ -95,6 +96,18 @@ impl From<OpenError> for Failure {
             | OpenError::Thread(_) => false,
         };
         if is_problem { Self::problem(error) } else { Self::cannot_run(error) }
+    }
+}
+
+impl From<BusOpenError> for Failure {
+    fn from(error: BusOpenError) -> Self {
+        match error {
+            BusOpenError::Journal(error) => error.into(),
+            BusOpenError::TooSmall { .. } | BusOpenError::WouldDrop { .. } | BusOpenError::Thread(_) => {
+                Self::cannot_run(error)
+            }
+            BusOpenError::Read(_) | BusOpenError::Restore(_) | BusOpenError::Bus(_) => Self::problem(error),
+        }
     }
 }
 

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use strandline::bus::{EVENT_JOURNAL, SUBSCRIPTIONS};
 use strandline::{
     Disk, InspectError, Inspection, JournalFiles, StdDisk, Target, detect, detect_file, files_of, inspect_on,
     io_failure, journals,
 };
 use strandline_core::{
-    FileKind, Framing, FramingKind, IoOperation, JournalName, Listing, RecoveryPolicy, ScanOptions,
+    FileKind, Framing, FramingKind, IoOperation, JournalName, Listing, Pcpj, RecoveryPolicy, ScanOptions,
     SegmentFile, SegmentId, Verdict,
 };
 
@@ -66,6 +67,39 @@ impl Source {
             )));
         }
         names.into_iter().map(|name| Self::journal(path, name)).collect()
+    }
+
+    /// The events of an event bus.
+    pub(crate) fn events(directory: &Path) -> Result<Self, Failure> {
+        let name = JournalName::parse(EVENT_JOURNAL).map_err(Failure::cannot_run)?;
+        Self::of_bus(directory, name.clone(), FramingKind::Pcpj)?
+            .ok_or_else(|| at(directory, InspectError::NoJournal(name)))
+    }
+
+    /// Both journals of an event bus, as far as they are there: the events, and what is known of subscriptions.
+    pub(crate) fn bus(directory: &Path) -> Result<(Option<Self>, Option<Self>), Failure> {
+        let [events, records] = [EVENT_JOURNAL, SUBSCRIPTIONS].map(JournalName::parse);
+        let (events, records) = (events.map_err(Failure::cannot_run)?, records.map_err(Failure::cannot_run)?);
+        let events = Self::of_bus(directory, events, FramingKind::Pcpj)?;
+        Ok((events, Self::of_bus(directory, records, FramingKind::Pryj)?))
+    }
+
+    fn of_bus(directory: &Path, name: JournalName, kind: FramingKind) -> Result<Option<Self>, Failure> {
+        if directory.is_file() {
+            return Err(Failure::cannot_run(anyhow::anyhow!(
+                "{} is a file: give the directory of an event bus",
+                directory.display()
+            )));
+        }
+        match detect(directory, &name) {
+            Ok(Some(found)) if found != kind => Err(Failure::cannot_run(anyhow::anyhow!(
+                "the journal {name} in {} is none of an event bus: it has another framing",
+                directory.display()
+            ))),
+            Ok(_) => Self::new(directory, directory, Target::Journal(name), Some(kind)).map(Some),
+            Err(InspectError::NoJournal(_)) => Ok(None),
+            Err(error) => Err(at(directory, error)),
+        }
     }
 
     fn journal(path: &Path, name: JournalName) -> Result<Self, Failure> {
@@ -147,12 +181,20 @@ impl Source {
         &self,
         policy: RecoveryPolicy,
     ) -> Result<Inspection<F, WatchedDisk>, Failure> {
+        self.inspect_with(ScanOptions { policy, ..ScanOptions::default() })
+    }
+
+    /// The same, with an index of its events.
+    pub(crate) fn inspect_indexed(&self) -> Result<Inspection<Pcpj, WatchedDisk>, Failure> {
+        self.inspect_with(ScanOptions { index_events: true, ..ScanOptions::default() })
+    }
+
+    fn inspect_with<F: Framing>(&self, options: ScanOptions) -> Result<Inspection<F, WatchedDisk>, Failure> {
         let bytes = match self.files()?.listing {
             Listing::Segments(segments) => segments.iter().map(|segment| segment.len).sum(),
             Listing::Bare { len } => len,
         };
         self.disk.begin(bytes);
-        let options = ScanOptions { policy, ..ScanOptions::default() };
         let inspected = inspect_on::<F, _>(Arc::clone(&self.disk), self.target.clone(), options);
         self.disk.end();
         let inspection = inspected.map_err(|error| at(&self.path, error))?;

@@ -61,6 +61,14 @@ impl<F: Framing> View<F> {
         self.written_end
     }
 
+    /// The view that opening for writing would give: recovery proves whatever is valid. For whoever asks offline what
+    /// a program would see that opens the journal now.
+    #[must_use]
+    pub const fn as_recovered(mut self) -> Self {
+        self.durable_end = self.written_end;
+        self
+    }
+
     /// The segments, oldest first.
     pub fn segments(&self) -> impl DoubleEndedIterator<Item = &SegmentView> + ExactSizeIterator {
         self.segments.iter()

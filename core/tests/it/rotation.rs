@@ -1,5 +1,6 @@
 //! Segments: when one is sealed, what is done before the next is created, and records at the edges.
 
+use bytes::BytesMut;
 use strandline_core::{
     Config, Effect, EventDraft, Framing, Mark, Pcpj, Pryj, SegmentId, Seq, SyncPolicy, Verdict,
 };
@@ -156,6 +157,31 @@ fn an_empty_segment_of_events_is_not_replaced_by_one_that_looks_torn() {
     assert_eq!((report.verdict, report.end), (Verdict::Sound, Seq::new(3)));
     let versions: Vec<u8> = report.segments.iter().map(|segment| segment.version).collect();
     assert_eq!(versions, [2, 2], "the version changes with the next segment");
+}
+
+/// The marks of the last segment may be all that says what was trimmed: a segment without marks in its place brought
+/// trimmed records back.
+#[test]
+fn an_empty_segment_that_states_the_start_is_not_replaced_by_one_without_marks() {
+    let mut world = World::default();
+    let (mut journal, _) = open::<Pryj>(&mut world, small(1)).unwrap();
+    journal.append(at(1), b"trimmed").unwrap();
+    close(journal, &mut world);
+    let mut file = BytesMut::new();
+    Pryj::encode_header(2, Seq::new(1), &mut file);
+    let mut head = [0; Pryj::MARK_LEN];
+    let mark = Mark { durable_end: Seq::new(1), salt: 9, offset: 16, first: Seq::new(1) };
+    Pryj::encode_mark(&mark, at(1), &mut head);
+    world.files.insert(SegmentId(Seq::new(1)), [&file[..], &head].concat());
+
+    let (mut journal, report) = open::<Pryj>(&mut world, small(1)).unwrap();
+    assert_eq!((report.first, report.end), (Seq::new(1), Seq::new(1)));
+    // A crash before what was trimmed is removed.
+    assert_eq!(scan_all::<Pryj>(&world).1.first, Seq::new(1));
+    journal.append(at(2), b"kept").unwrap();
+    close(journal, &mut world);
+    let (_, report) = scan_all::<Pryj>(&world);
+    assert_eq!((report.first, report.end), (Seq::new(1), Seq::new(2)));
 }
 
 #[test]

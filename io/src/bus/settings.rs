@@ -45,6 +45,15 @@ impl BusSettings {
         Self { bus: BusConfig { retention, ..settings.bus }, ..settings }
     }
 
+    /// What retention reckons with in a directory that has `others` bytes beside the segments of events: records of
+    /// subscriptions, spare files, copies of cut bytes. For planning without opening.
+    ///
+    /// # Errors
+    /// [`BusOpenError::TooSmall`].
+    pub fn occupied_beside(&self, others: u64) -> Result<Occupied, BusOpenError> {
+        Ok(Self::occupied(self.shares()?, others))
+    }
+
     pub(super) fn shares(&self) -> Result<Shares, BusOpenError> {
         let bytes_max = self.bus.retention.bytes_max;
         if bytes_max < BYTES_MIN {
