@@ -224,3 +224,33 @@ fn a_file_without_header_and_mark_appears_with_its_first_commit_at_once() {
     }
     assert_eq!(world.files.len(), 3);
 }
+
+#[test]
+fn a_commit_that_fills_its_segment_to_the_last_byte_stays_in_it() {
+    // Header, first mark and a record of 100 bytes; then a commit that crosses a page, with a mark at either end.
+    let fills = 8_192 - (16 + 40 + 116) - 40 - 16 - 40;
+    for (len, files) in [(fills, 1), (fills + 1, 2)] {
+        let mut world = World::default();
+        let (mut journal, _) = open::<Pryj>(&mut world, Config { segment_bytes: 8_192, ..small(2) }).unwrap();
+        for len in [100, len] {
+            journal.append(at(1), &vec![7; len]).unwrap();
+            drain(&mut journal, &mut world);
+        }
+        assert_eq!(world.files.len(), files, "{len}");
+        if files == 1 {
+            assert_eq!(world.last_file().len(), 8_192);
+        }
+    }
+}
+
+#[test]
+fn a_file_of_exact_length_is_sealed_by_one_sync() {
+    let mut world = World::default();
+    let (mut journal, _) = open::<Pryj>(&mut world, Config { segment_bytes: 150, ..small(2) }).unwrap();
+    journal.append(at(1), &[7; 40]).unwrap();
+    drain(&mut journal, &mut world);
+    let before = world.log.len();
+    journal.append(at(1), &[7; 40]).unwrap();
+    drain(&mut journal, &mut world);
+    assert_eq!(effects_of(&world, before), ["sync", "create", "write", "sync"]);
+}
