@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Fuzzes: fuzz/run.sh [SECONDS] [TARGET...], every target for 60 seconds by default.
-# What is found lies in fuzz/artifacts/<target>/; exits with 1 if anything is.
+# What is found lies in fuzz/artifacts/<target>/; exits with 1 if anything is. With FOUND=folder, the inputs that reach
+# something new are kept there, in a folder for each target.
 set -uo pipefail
+[[ -z "${FOUND:-}" ]] || FOUND=$(realpath -m "$FOUND")
 cd "$(dirname "$0")"
 
 seconds=60
@@ -15,14 +17,15 @@ targets=("$@")
 cargo +nightly fuzz build || exit 1
 # A thousand openings in each run: the traces and the quarantine of the allocator would cost most of the time.
 export ASAN_OPTIONS="quarantine_size_mb=8:malloc_context_size=2${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
-# New inputs go to a folder of their own, so that a run leaves the corpus as it is.
-found=$(mktemp -d)
-trap 'rm -rf "$found"' EXIT
+# A run leaves the corpus as it is.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+found=${FOUND:-$scratch}
 
 table=$(printf '%-15s %10s %8s %7s %7s %8s' target runs runs/s cov ft crashes)
 status=0
 for target in "${targets[@]}"; do
-    log=$found/$target.log
+    log=$scratch/$target.log
     mkdir -p "$found/$target" "artifacts/$target"
     before=$(find "artifacts/$target" -type f | wc -l)
     # One allocation above 32 MiB, or more than 1 GiB in all, is a finding; so are 30 seconds on one input.

@@ -99,6 +99,10 @@ fn journals(folder: &Path) -> Outcome {
     }
     write(folder, "begun-by-the-fuzzer-records", &[&[0, 0, 9, 0, 255, 255, 0], &[24; 700]])?;
     write(folder, "begun-by-the-fuzzer-events", &[&[EVENTS, 0, 9, 1, 255, 255, 0], &[3; 900]])?;
+    for (name, wrong) in [("start", 1), ("end", 2), ("place", 3)] {
+        let file = &[&[0, wrong << 3, 2, 3, 255, 255, 0][..], &[2; 150]];
+        write(folder, &format!("records-first-mark-with-a-wrong-{name}"), file)?;
+    }
     write(folder, "bare-events", &[&[EVENTS, 7, 5, 3, 255, 255, 0], &[2; 300]])
 }
 

@@ -83,7 +83,6 @@ impl Framing for Pryj {
             fields.put_u32_le(length);
             fields.put_u64_le(seq.get());
         }
-        out.reserve(OVERHEAD + draft.len());
         out.put_slice(&head);
         out.put_slice(draft);
         let crc = crc32c::crc32c(out.get(start..).unwrap_or_default());

@@ -40,9 +40,7 @@ impl<F: Framing> Journal<F> {
             self.active.reserve = Reserve::Off;
         }
         // A sync that was asked for has nothing left to wait for but what is written.
-        if self.sync_after.is_some_and(|after| after > self.written_commit) {
-            self.sync_after = Some(self.written_commit);
-        }
+        self.sync_after = self.sync_after.map(|after| after.min(self.written_commit));
         self.timers.activity();
         self.outputs.push_back(Output::Void { from: voided.first, commit });
     }

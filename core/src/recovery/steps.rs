@@ -114,10 +114,8 @@ impl<F: Framing> Recovery<F> {
 
     fn begin_rewrite(mut self: Box<Self>, mut plan: Box<Plan<F>>) -> Next<F> {
         let Some((view, last)) = plan.last() else { return self.create(plan) };
-        if view.is_empty()
-            && view.layout().version != self.config.version
-            && !self.would_look_torn(&plan.view)
-        {
+        let is_other = view.layout().version != self.config.version;
+        if view.is_empty() && is_other && !self.marks_would_be_missed(&plan.view) {
             // It holds nothing yet, so it is replaced by one of the version that is asked for.
             return self.create(plan);
         }
@@ -159,11 +157,12 @@ impl<F: Framing> Recovery<F> {
         Ok(RecoveryStep::Perform(effect, self))
     }
 
-    /// Whether a last segment of the version that is asked for would be empty behind one with marks, which the
-    /// next opening takes for a torn creation. Then the one that is there is written to.
-    fn would_look_torn(&self, view: &View<F>) -> bool {
-        let empty_file = F::HEADER_LEN == 0 && !F::layout(self.config.version).has_marks();
-        empty_file && view.segments().rev().nth(1).is_some_and(|before| before.layout().has_marks())
+    /// Whether the last segment, although it has no record, cannot be replaced by one without marks: they may state
+    /// that records of the segments before were trimmed, and where there is no header either, an empty file behind a
+    /// segment with marks is a torn creation to the next opening. Then it is filled as it is.
+    fn marks_would_be_missed(&self, view: &View<F>) -> bool {
+        let has_marks = view.last().is_some_and(|last| last.layout().has_marks());
+        has_marks && !F::layout(self.config.version).has_marks() && view.segments().len() > 1
     }
 
     fn begin_mark(mut self: Box<Self>, plan: Box<Plan<F>>) -> Next<F> {

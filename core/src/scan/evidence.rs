@@ -13,7 +13,7 @@ static ZEROS: [u8; 4096] = [0; 4096];
 pub(super) struct BadFrame {
     /// The first bad byte.
     pub(super) offset: u64,
-    /// Its length, where its bounds can be read.
+    /// Its length, where its bounds can be read and the file has them.
     pub(super) len: Option<u64>,
     /// The file ends inside the frame.
     pub(super) cut_short: bool,
@@ -131,7 +131,9 @@ impl Search {
                 self.block_is_zero = false;
             }
             self.zeros_to += part.len() as u64;
-            if self.zeros_to == block_end || self.zeros_to >= self.file_bytes {
+            // A last block that the file does not fill needs no look: zeros to the end of the file inside a frame
+            // are torn by themselves.
+            if self.zeros_to == block_end {
                 if self.block_is_zero && self.first_zero_block.is_none() {
                     self.first_zero_block = Some((block_end - self.block_bytes).max(self.bad.offset));
                 }
@@ -142,13 +144,13 @@ impl Search {
     }
 
     fn look_for_marks<F: Framing>(&mut self, piece: &[u8], base: u64) {
-        let skip = usize::try_from(self.marks_to.saturating_sub(base)).unwrap_or(usize::MAX);
-        let windows = piece.get(skip..).unwrap_or_default().windows(F::MARK_LEN);
-        self.marks_to += windows.len() as u64;
+        // Each piece begins where the search for marks wants to go on.
+        let windows = piece.windows(F::MARK_LEN);
+        self.marks_to = base + windows.len() as u64;
         if self.proof.is_some() || is_zero(piece) {
             return;
         }
-        let mut positions = (base + skip as u64..).zip(windows);
+        let mut positions = (base..).zip(windows);
         let proof = positions.find(|(at, window)| self.is_proof::<F>(window, *at));
         self.proof = proof.and_then(|(_, window)| F::parse_mark(window));
     }

@@ -74,7 +74,7 @@ impl SegmentWalk {
             let skip = usize::try_from(self.position - base).unwrap_or(usize::MAX);
             let rest = bytes.get(skip..).unwrap_or_default();
             match front::<F>(self.view.layout(), rest) {
-                Front::Incomplete { need } => return self.incomplete::<F>(need),
+                Front::Incomplete { need } => return self.incomplete(need),
                 Front::Unreadable => return self.bad(None, false),
                 Front::Whole { len, frame } => {
                     if let Some(stop) = self.take::<F>(len, &frame) {
@@ -199,14 +199,13 @@ impl SegmentWalk {
         self.view.seek(end).map_or(0, |(_, offset)| offset)
     }
 
-    fn incomplete<F: Framing>(&self, need: usize) -> Walked {
+    fn incomplete(&self, need: usize) -> Walked {
         let left = self.file.len - self.position;
         if need as u64 <= left {
             return Walked::Needs { offset: self.position, need };
         }
         // Shorter than what states the bounds, or than the bounds state: the file ends inside.
-        let len = (left >= F::PREFIX_LEN as u64).then_some(need as u64);
-        Walked::Bad(BadFrame { offset: self.position, len, cut_short: true, checksum_right: false })
+        Walked::Bad(BadFrame { offset: self.position, len: None, cut_short: true, checksum_right: false })
     }
 
     fn bad(&self, len: Option<usize>, checksum_right: bool) -> Walked {

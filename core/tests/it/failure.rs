@@ -2,6 +2,7 @@
 
 use strandline_core::{
     AppendError, CommitId, Config, Effect, IoCause, IoFailure, IoOperation, Output, Poison, Pryj, Seq,
+    SyncPolicy,
 };
 
 use crate::world::{World, at, drain, effects_of, open, payloads, small};
@@ -140,4 +141,26 @@ fn a_reserve_without_space_only_makes_writes_grow_the_file() {
         assert!(matches!(drain(&mut journal, &mut world)[..], [Output::Durable { .. }]));
     }
     assert_eq!(payloads(&world).len(), 100);
+}
+
+#[test]
+fn a_sync_that_was_asked_for_is_told_although_what_it_waited_for_is_void() {
+    for kept in [0, 1] {
+        let mut world = World::default();
+        let config = Config { sync: SyncPolicy::Never, ..small(2) };
+        let (mut journal, _) = open::<Pryj>(&mut world, config).unwrap();
+        for _ in 0..kept {
+            journal.append(at(1), b"kept").unwrap();
+            drain(&mut journal, &mut world);
+        }
+        world.fault = Some(Box::new(|effect| matches!(effect, Effect::Write { .. }).then_some(NO_SPACE)));
+        journal.append(at(1), b"lost").unwrap();
+        journal.request_sync();
+        let told = drain(&mut journal, &mut world);
+        let (end, lost) = (Seq::new(kept), CommitId::new(kept + 1));
+        let void = told.iter().position(|output| *output == Output::Void { from: end, commit: lost });
+        let behind = &told[void.expect("a void") + 1..];
+        assert_eq!(behind, [Output::Durable { end, commit: CommitId::new(kept) }], "{told:?}");
+        assert!(journal.is_idle(), "and nothing waits any more");
+    }
 }

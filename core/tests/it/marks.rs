@@ -131,3 +131,20 @@ fn an_idle_mark_without_space_is_written_over_by_the_next_commit() {
     close(journal, &mut world);
     assert_eq!(marks::<Pryj>(&world), [(16, 0, 0), (73, 1, 0), (130, 2, 0)]);
 }
+
+#[test]
+fn a_mark_that_fails_for_another_cause_than_space_poisons() {
+    for closes in [true, false] {
+        let mut world = World::default();
+        let (mut journal, _) = open::<Pryj>(&mut world, small(2)).unwrap();
+        journal.append(at(1), b"x").unwrap();
+        drain(&mut journal, &mut world);
+        let failure = IoFailure::new(IoOperation::Write, IoCause::Other);
+        world.fault = Some(Box::new(move |effect| matches!(effect, Effect::Write { .. }).then_some(failure)));
+        if closes {
+            journal.close();
+        }
+        let told = idle(&mut journal, &mut world);
+        assert!(matches!(told[..], [Output::Poisoned(poison)] if poison.failure == failure), "{told:?}");
+    }
+}

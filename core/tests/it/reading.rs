@@ -103,3 +103,22 @@ fn a_reader_that_has_seen_no_event_begins_with_the_first_one_and_has_missed_noth
     let mut cursor = Cursor::<Pcpj>::new(Seq::ZERO, ReadUpTo::Durable);
     assert!(matches!(cursor.poll(journal.view()), Replay::Records(batch) if batch.first() == Seq::new(1)));
 }
+
+#[test]
+fn a_reader_begins_at_the_record_itself_where_records_are_large() {
+    let mut world = World::default();
+    let (mut journal, _) = open::<Pryj>(&mut world, Config { tail_bytes_max: 0, ..small(2) }).unwrap();
+    for records in [1, 3] {
+        for _ in 0..records {
+            journal.append(at(1), &[7; 70_000]).unwrap();
+        }
+        drain(&mut journal, &mut world);
+    }
+    // Header, first mark, a record, and a mark at either side of the page that it crosses; the next commit says more.
+    let second = 16 + 40 + 70_016 + 40 + 40;
+    for (seq, offset) in [(0, 56), (1, second), (2, second + 70_016), (3, second + 2 * 70_016)] {
+        let mut cursor = Cursor::<Pryj>::new(Seq::new(seq), ReadUpTo::Durable);
+        let Replay::Read(read) = cursor.poll(journal.view()) else { panic!("a read of {seq}") };
+        assert_eq!(read.offset, offset, "record {seq}");
+    }
+}

@@ -6,7 +6,9 @@ use strandline_core::{
     Replay, Seq,
 };
 
-use crate::world::{World, at, close, drain, idle, open, read_from, scan_all, small};
+use crate::world::{
+    World, answer, at, close, drain, effects_of, idle, open, read_from, scan_all, small, take,
+};
 
 fn filled(world: &mut World, records: u64) -> Box<Journal<Pryj>> {
     let (mut journal, _) = open::<Pryj>(world, Config { segment_bytes: 300, ..small(2) }).unwrap();
@@ -149,4 +151,73 @@ fn a_journal_without_numbers_left_is_trimmed_and_reopened_like_any_other() {
     assert_eq!(world.files.len(), 1, "no segment can be named by a number that no record has");
     let (_, report) = open::<Pryj>(&mut world, config).unwrap();
     assert_eq!((report.first, report.end), (Seq::new(u64::MAX), Seq::new(u64::MAX)));
+}
+
+#[test]
+fn one_segment_is_removed_at_a_time() {
+    let mut world = World::default();
+    let mut journal = filled(&mut world, 40);
+    let before: Vec<_> = world.files.keys().copied().collect();
+    journal.trim_to(before[3].0);
+    let (mut effects, _) = take(&mut journal);
+    for oldest in &before[..3] {
+        assert!(
+            matches!(effects[..], [(_, Effect::Remove { segment })] if segment == *oldest),
+            "{effects:?}"
+        );
+        assert_eq!(take(&mut journal), (vec![], vec![]), "no other before its answer");
+        answer(&mut journal, &mut world, effects.remove(0));
+        effects = take(&mut journal).0;
+    }
+    assert_eq!(effects, []);
+}
+
+#[test]
+fn a_segment_that_was_given_up_whole_is_rolled_once_and_removed() {
+    let mut world = World::default();
+    let mut journal = filled(&mut world, 3);
+    assert_eq!(world.files.len(), 1);
+    let before = world.log.len();
+    journal.trim_to(Seq::new(3));
+    drain(&mut journal, &mut world);
+    assert_eq!(effects_of(&world, before), ["sync", "create", "remove"]);
+    assert_eq!(world.files.keys().map(|id| id.0).collect::<Vec<_>>(), [Seq::new(3)]);
+}
+
+#[test]
+fn a_roll_that_found_no_space_is_not_tried_again_before_something_has_changed() {
+    let mut world = World::default();
+    let mut journal = filled(&mut world, 3);
+    let before = world.log.len();
+    let no_space = IoFailure::new(IoOperation::Write, IoCause::NoSpace);
+    world.fault = Some(Box::new(move |effect| matches!(effect, Effect::Create { .. }).then_some(no_space)));
+    journal.trim_to(Seq::new(3));
+    drain(&mut journal, &mut world);
+    drain(&mut journal, &mut world);
+    assert_eq!(effects_of(&world, before), ["sync", "create"]);
+    world.fault = None;
+    journal.append(at(1), b"x").unwrap();
+    drain(&mut journal, &mut world);
+    journal.trim_to(Seq::new(4));
+    drain(&mut journal, &mut world);
+    assert_eq!(world.files.keys().map(|id| id.0).collect::<Vec<_>>(), [Seq::new(4)], "a commit found space");
+}
+
+#[test]
+fn a_close_waits_for_the_removals_that_can_be_done() {
+    let mut world = World::default();
+    let mut journal = filled(&mut world, 40);
+    let before: Vec<_> = world.files.keys().copied().collect();
+    journal.trim_to(before[2].0);
+    let (mut effects, _) = take(&mut journal);
+    journal.close();
+    for _ in 0..2 {
+        assert!(matches!(effects[..], [(_, Effect::Remove { .. })]), "{effects:?}");
+        assert_eq!(take(&mut journal), (vec![], vec![]), "neither mark nor end");
+        answer(&mut journal, &mut world, effects.remove(0));
+        effects = take(&mut journal).0;
+    }
+    answer(&mut journal, &mut world, effects.remove(0));
+    assert_eq!(drain(&mut journal, &mut world), [Output::Closed]);
+    assert_eq!(world.files.keys().copied().collect::<Vec<_>>(), before[2..]);
 }

@@ -1,5 +1,6 @@
 //! Segments: when one is sealed, what is done before the next is created, and records at the edges.
 
+use bytes::BytesMut;
 use strandline_core::{
     Config, Effect, EventDraft, Framing, Mark, Pcpj, Pryj, SegmentId, Seq, SyncPolicy, Verdict,
 };
@@ -158,6 +159,31 @@ fn an_empty_segment_of_events_is_not_replaced_by_one_that_looks_torn() {
     assert_eq!(versions, [2, 2], "the version changes with the next segment");
 }
 
+/// The marks of the last segment may be all that says what was trimmed: a segment without marks in its place brought
+/// trimmed records back.
+#[test]
+fn an_empty_segment_that_states_the_start_is_not_replaced_by_one_without_marks() {
+    let mut world = World::default();
+    let (mut journal, _) = open::<Pryj>(&mut world, small(1)).unwrap();
+    journal.append(at(1), b"trimmed").unwrap();
+    close(journal, &mut world);
+    let mut file = BytesMut::new();
+    Pryj::encode_header(2, Seq::new(1), &mut file);
+    let mut head = [0; Pryj::MARK_LEN];
+    let mark = Mark { durable_end: Seq::new(1), salt: 9, offset: 16, first: Seq::new(1) };
+    Pryj::encode_mark(&mark, at(1), &mut head);
+    world.files.insert(SegmentId(Seq::new(1)), [&file[..], &head].concat());
+
+    let (mut journal, report) = open::<Pryj>(&mut world, small(1)).unwrap();
+    assert_eq!((report.first, report.end), (Seq::new(1), Seq::new(1)));
+    // A crash before what was trimmed is removed.
+    assert_eq!(scan_all::<Pryj>(&world).1.first, Seq::new(1));
+    journal.append(at(2), b"kept").unwrap();
+    close(journal, &mut world);
+    let (_, report) = scan_all::<Pryj>(&world);
+    assert_eq!((report.first, report.end), (Seq::new(1), Seq::new(2)));
+}
+
 #[test]
 fn opening_and_closing_without_appends_does_not_grow_anything() {
     let mut world = World::default();
@@ -197,4 +223,34 @@ fn a_file_without_header_and_mark_appears_with_its_first_commit_at_once() {
         assert!(world.last_file().starts_with(b"PCPJ"));
     }
     assert_eq!(world.files.len(), 3);
+}
+
+#[test]
+fn a_commit_that_fills_its_segment_to_the_last_byte_stays_in_it() {
+    // Header, first mark and a record of 100 bytes; then a commit that crosses a page, with a mark at either end.
+    let fills = 8_192 - (16 + 40 + 116) - 40 - 16 - 40;
+    for (len, files) in [(fills, 1), (fills + 1, 2)] {
+        let mut world = World::default();
+        let (mut journal, _) = open::<Pryj>(&mut world, Config { segment_bytes: 8_192, ..small(2) }).unwrap();
+        for len in [100, len] {
+            journal.append(at(1), &vec![7; len]).unwrap();
+            drain(&mut journal, &mut world);
+        }
+        assert_eq!(world.files.len(), files, "{len}");
+        if files == 1 {
+            assert_eq!(world.last_file().len(), 8_192);
+        }
+    }
+}
+
+#[test]
+fn a_file_of_exact_length_is_sealed_by_one_sync() {
+    let mut world = World::default();
+    let (mut journal, _) = open::<Pryj>(&mut world, Config { segment_bytes: 150, ..small(2) }).unwrap();
+    journal.append(at(1), &[7; 40]).unwrap();
+    drain(&mut journal, &mut world);
+    let before = world.log.len();
+    journal.append(at(1), &[7; 40]).unwrap();
+    drain(&mut journal, &mut world);
+    assert_eq!(effects_of(&world, before), ["sync", "create", "write", "sync"]);
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use strandline_core::{
-    Answer, Completion, Config, Cursor, Effect, Framing, IoFailure, Journal, Listing, Monotonic, Output,
-    ReadRequest, ReadUpTo, Recovery, RecoveryError, RecoveryStep, Replay, Report, Scan, ScanOptions,
+    Answer, Completion, Config, Cursor, Effect, EffectId, Framing, IoFailure, Journal, Listing, Monotonic,
+    Output, ReadRequest, ReadUpTo, Recovery, RecoveryError, RecoveryStep, Replay, Report, Scan, ScanOptions,
     ScanStep, SegmentFile, SegmentId, Seq, Timestamp, View,
 };
 
@@ -64,6 +64,13 @@ impl World {
         &file[start..file.len().min(start + len)]
     }
 
+    /// More reads than this nobody needs for these files: each of the passes over them takes two at most to go on
+    /// by a whole read, and a few at the edges of a file.
+    fn reads_max(&self) -> usize {
+        let reads: usize = self.files.values().map(|file| 4 + file.len() / ReadRequest::LEN_MAX).sum();
+        4 + 8 * reads
+    }
+
     pub(crate) fn last_file(&mut self) -> &mut Vec<u8> {
         self.files.last_entry().unwrap().into_mut()
     }
@@ -93,10 +100,13 @@ pub(crate) fn open<F: Framing>(
     config: Config,
 ) -> Result<(Box<Journal<F>>, Box<Report>), RecoveryError> {
     let mut step = Recovery::<F>::start(config, world.listing());
+    // What is written again is read and written once more, and a few steps come before and behind.
+    let mut steps = 16 + 2 * world.reads_max();
     loop {
         match step {
             RecoveryStep::Done(journal, report) => return Ok((journal, report)),
             RecoveryStep::Perform(effect, recovery) => {
+                steps = steps.checked_sub(1).expect("an opening comes to an end");
                 let done = world.perform(&effect);
                 let answer = match (&effect, &done) {
                     (_, Err(failure)) => Answer::Failed(*failure),
@@ -114,9 +124,11 @@ pub(crate) fn open<F: Framing>(
 /// Drains the journal, performing every effect, and gives what it told.
 pub(crate) fn drain<F: Framing>(journal: &mut Journal<F>, world: &mut World) -> Vec<Output> {
     let mut told = Vec::new();
+    let mut effects = 0..10_000;
     while let Some(output) = journal.poll_output() {
         match output {
             Output::Effect { id, effect } => {
+                effects.next().expect("a journal comes to rest");
                 let result = world.perform(&effect);
                 journal.handle_completion(Completion { id, result });
             }
@@ -124,6 +136,36 @@ pub(crate) fn drain<F: Framing>(journal: &mut Journal<F>, world: &mut World) -> 
         }
     }
     told
+}
+
+/// Takes what the journal wants now and performs none of it: the effects that are outstanding, and what it told.
+pub(crate) fn take<F: Framing>(journal: &mut Journal<F>) -> (Vec<(EffectId, Effect)>, Vec<Output>) {
+    let (mut effects, mut told) = (Vec::new(), Vec::new());
+    while let Some(output) = journal.poll_output() {
+        match output {
+            Output::Effect { id, effect } => effects.push((id, effect)),
+            other => told.push(other),
+        }
+        assert!(effects.len() <= 3, "one effect on the commit path, one reserve, one removal: {effects:?}");
+    }
+    (effects, told)
+}
+
+/// Takes the one effect that the journal wants now.
+pub(crate) fn take_one<F: Framing>(journal: &mut Journal<F>) -> (EffectId, Effect) {
+    let (mut effects, told) = take(journal);
+    assert_eq!((effects.len(), told.len()), (1, 0), "{effects:?} {told:?}");
+    effects.remove(0)
+}
+
+/// Performs an effect that was taken, and hands the answer in.
+pub(crate) fn answer<F: Framing>(
+    journal: &mut Journal<F>,
+    world: &mut World,
+    (id, effect): (EffectId, Effect),
+) {
+    let result = world.perform(&effect);
+    journal.handle_completion(Completion { id, result });
 }
 
 /// Lets time pass until nothing is due any more.
@@ -150,10 +192,12 @@ pub(crate) fn scan<F: Framing>(
     options: ScanOptions,
 ) -> (Box<View<F>>, Box<Report>) {
     let mut step = Scan::<F>::start(listing, options);
+    let mut reads = 0..world.reads_max();
     loop {
         match step {
             ScanStep::Done(view, report) => return (view, report),
             ScanStep::Read(ReadRequest { segment, offset, len }, scan) => {
+                reads.next().expect("a scan comes to an end");
                 step = scan.resume(Ok(world.slice(segment, offset, len)));
             }
         }
@@ -174,10 +218,12 @@ pub(crate) fn read_from<F: Framing, T>(
 ) -> Vec<T> {
     let mut cursor = Cursor::<F>::new(from, until);
     let mut taken = Vec::new();
+    let mut reads = 0..world.reads_max();
     loop {
         match cursor.poll(view) {
             Replay::Records(batch) => taken.extend(batch.records().map(&take)),
             Replay::Read(read) => {
+                reads.next().expect("a reader comes to the end");
                 let bytes = Bytes::copy_from_slice(world.slice(read.segment, read.offset, read.len));
                 cursor.handle_read(Ok(bytes)).unwrap();
             }

@@ -26,6 +26,8 @@ pub(super) struct Machine {
     pub(super) now: u64,
     /// How far the wall clock is from the machine's own time, in milliseconds.
     pub(super) wall_offset: i64,
+    /// What is to be recorded waits.
+    pub(super) holds_records: bool,
 }
 
 /// A journal and who performs its effects.
@@ -113,7 +115,7 @@ impl Machine {
         let events = Driven::<Pcpj>::open(&disk, "event-journal", limits.events_config())?;
         let wall = wall(now, wall_offset);
         let bus = restore.start(limits.bus, Monotonic::from_millis(now), wall, events.journal.view());
-        let mut machine = Self { disk, limits, events, records, bus, now, wall_offset };
+        let mut machine = Self { disk, limits, events, records, bus, now, wall_offset, holds_records: false };
         machine.run()?;
         Ok(machine)
     }
@@ -159,7 +161,9 @@ impl Machine {
     fn perform(&mut self) -> Result<bool, Stopped> {
         let (mut newest, mut did_something) = (None, false);
         let now = self.monotonic();
-        while let Some(request) = self.bus.poll_request(now) {
+        while !self.holds_records
+            && let Some(request) = self.bus.poll_request(now)
+        {
             did_something = true;
             match request {
                 BusRequest::Record { id, payload } => {
@@ -170,6 +174,9 @@ impl Machine {
                 BusRequest::TrimEvents { to } => self.events.journal.trim_to(to),
                 BusRequest::TrimRecords { to } => self.records.journal.trim_to(to),
             }
+        }
+        if self.limits.events_first {
+            self.events.drain()?;
         }
         let told = self.records.drain()?;
         if told.iter().any(|output| matches!(output, Output::Void { .. })) {
@@ -233,6 +240,11 @@ impl Machine {
     pub(super) fn pointer(&self, name: &str) -> Option<(u64, bool)> {
         let status = self.bus.status(self.bus.find(name)?, self.events.journal.view())?;
         Some((status.pointer.get(), status.gap.is_some()))
+    }
+
+    /// Bytes of the events' segments.
+    pub(super) fn event_bytes(&self) -> u64 {
+        self.events.journal.view().bytes()
     }
 
     /// Every event that is kept, with its payload.

@@ -9,6 +9,7 @@
 //! | B4 | a gap is told until it is acknowledged, also across crashes |
 //! | B5 | replay to live neither skips nor repeats beyond what was not acknowledged |
 //! | B6 | the files of the directory stay within the bound at every step |
+//! | B8 | retention drops nothing that a durable subscription needs while there is room |
 //! | B7 | a subscription that was told to be durable is there after any crash |
 
 mod machine;
@@ -18,7 +19,8 @@ mod work;
 
 pub use story::BusStory;
 
-use crate::explorer::{BrokenPromise, Options, Statistics, explore_application};
+use crate::explorer::{BrokenPromise, Options, Statistics, explore_application, guarded};
+use crate::violation::Broken;
 
 /// Explores the bus's work of one seed.
 ///
@@ -27,5 +29,8 @@ use crate::explorer::{BrokenPromise, Options, Statistics, explore_application};
 pub fn explore_bus(story: &BusStory, options: Options) -> Result<Statistics, BrokenPromise> {
     // A check is long here, and as many crashes inside it would be most of the work.
     let options = Options { deeper_every: options.deeper_every * 16, ..options };
-    explore_application(story, story.sector_bytes(), options)
+    let explored = guarded(|| Ok(explore_application(story, story.sector_bytes(), options)));
+    explored.unwrap_or_else(|Broken { detail, .. }| {
+        Err(BrokenPromise { promised: 0, crashes: Vec::new(), detail })
+    })
 }

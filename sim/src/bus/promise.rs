@@ -22,6 +22,13 @@ pub enum BusPromise {
         /// Of which event.
         sequence: u64,
     },
+    /// The subscriber says that it has processed everything up to here, a gap included.
+    Said {
+        /// Who.
+        who: usize,
+        /// The last event.
+        sequence: u64,
+    },
     /// An acknowledgement is durable.
     Acknowledged {
         /// Whose.
@@ -45,8 +52,10 @@ pub(super) struct Known {
     pub(super) pointer_min: Option<u64>,
     /// The most.
     pub(super) pointer_max: u64,
-    /// A gap that was told and not acknowledged.
-    pub(super) gap: bool,
+    /// The end of a gap that was told and not acknowledged.
+    pub(super) gap: Option<u64>,
+    /// It asked to go on elsewhere than at its pointer, where more may be gone than anybody counted.
+    pub(super) has_said: bool,
 }
 
 /// What all promises say of one subscription.
@@ -60,12 +69,16 @@ pub(super) fn known(promised: &[BusPromise], of: usize) -> Known {
             }
             BusPromise::Asked { who, sequence } if who == of => {
                 known.pointer_max = known.pointer_max.max(sequence);
-                known.gap = false;
+                known.gap = known.gap.filter(|end| sequence < *end);
+            }
+            BusPromise::Said { who, sequence } if who == of => {
+                known.pointer_max = known.pointer_max.max(sequence);
+                (known.gap, known.has_said) = (None, true);
             }
             BusPromise::Acknowledged { who, sequence } if who == of => {
                 known.pointer_min = known.pointer_min.max(Some(sequence));
             }
-            BusPromise::GapTold { who, .. } if who == of => known.gap = true,
+            BusPromise::GapTold { who, resume_after } if who == of => known.gap = Some(resume_after),
             _ => {}
         }
     }

@@ -14,7 +14,7 @@ pub(super) const NAMES: [&str; 3] = ["all", "only a", "only b"];
 
 /// The source of an event.
 pub(super) const fn source(seq: u64) -> &'static str {
-    if seq % 3 == 0 { "b" } else { "a" }
+    if seq.is_multiple_of(3) { "b" } else { "a" }
 }
 
 /// Whether a subscriber wants an event.
@@ -39,6 +39,8 @@ pub(super) struct Limits {
     pub(super) event_segment: u64,
     pub(super) record_segment: u64,
     pub(super) reserve: bool,
+    /// Whether effects on events are performed before those on records.
+    pub(super) events_first: bool,
     pub(super) salt: u64,
     pub(super) bus: BusConfig,
 }
@@ -50,7 +52,7 @@ impl Limits {
     }
 
     /// Beside the events: two segments of records, one that is being created, and a copy of a torn tail of either.
-    const fn segments_max(&self) -> u64 {
+    pub(super) const fn segments_max(&self) -> u64 {
         self.bytes_max() - 4 * self.record_segment - self.event_segment
     }
 
@@ -88,14 +90,28 @@ impl Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Publish(u64),
-    Subscribe { who: usize, says: Option<u64> },
-    Receive { who: usize },
-    Acknowledge { who: usize, back: u64 },
-    AcknowledgeWrongly { who: usize },
-    Leave { who: usize },
+    Subscribe {
+        who: usize,
+        says: Option<u64>,
+    },
+    Receive {
+        who: usize,
+    },
+    Acknowledge {
+        who: usize,
+        back: u64,
+    },
+    AcknowledgeWrongly {
+        who: usize,
+    },
+    Leave {
+        who: usize,
+    },
     Restart,
     Wait(u64),
     ClockSteps(i64),
+    /// What is to be recorded waits, as it does while another thread is about to.
+    HoldRecords(bool),
     DiskFull(bool),
 }
 
@@ -112,9 +128,9 @@ impl BusStory {
     #[must_use]
     pub fn from_seed(seed: u64, smoke: bool) -> Self {
         let mut choice = ChaCha8Rng::seed_from_u64(seed);
-        let event_segment = choice.random_range(300..700);
+        let event_segment = choice.random_range(250..450);
         let record_segment = choice.random_range(700..1_100);
-        let least = 4 * record_segment + 5 * event_segment;
+        let least = 4 * record_segment + 9 * event_segment;
         let retention = Retention {
             age_ms_max: choice.random_bool(0.5).then_some(50_000),
             compact_above: least - choice.random_range(0..event_segment),
@@ -127,6 +143,7 @@ impl BusStory {
             event_segment,
             record_segment,
             reserve: choice.random_bool(0.5),
+            events_first: choice.random_bool(0.5),
             salt: choice.random(),
             bus: small_bus(bus),
         };
@@ -143,25 +160,28 @@ impl BusStory {
 fn step(choice: &mut ChaCha8Rng) -> Step {
     let who = choice.random_range(0..NAMES.len());
     match choice.random_range(0..100) {
-        0..32 => Step::Publish(choice.random_range(1..7)),
-        32..46 => Step::Subscribe { who, says: choice.random_bool(0.2).then(|| choice.random_range(0..40)) },
-        46..66 => Step::Receive { who },
-        66..82 => Step::Acknowledge { who, back: choice.random_range(0..2) * choice.random_range(0..4) },
-        82..84 => Step::AcknowledgeWrongly { who },
-        84..87 => Step::Leave { who },
-        87..90 => Step::Restart,
-        90..94 => Step::Wait(choice.random_range(1..40_000)),
-        94..97 => Step::ClockSteps(choice.random_range(-100_000..100_000)),
+        0..29 => Step::Publish(choice.random_range(1..12)),
+        29..43 => Step::Subscribe { who, says: choice.random_bool(0.2).then(|| choice.random_range(0..40)) },
+        43..62 => Step::Receive { who },
+        62..78 => Step::Acknowledge { who, back: choice.random_range(0..2) * choice.random_range(0..4) },
+        78..82 => Step::AcknowledgeWrongly { who },
+        82..84 => Step::Leave { who },
+        84..86 => Step::Restart,
+        86..90 => Step::Wait(choice.random_range(1..40_000)),
+        90..92 => Step::ClockSteps(choice.random_range(-100_000..100_000)),
+        92..96 => Step::HoldRecords(choice.random_bool(0.5)),
         _ => Step::DiskFull(choice.random_bool(0.5)),
     }
 }
 
 impl fmt::Display for BusStory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Limits { sector_bytes, event_segment, record_segment, reserve, bus, .. } = &self.limits;
+        let Limits { sector_bytes, event_segment, record_segment, reserve, events_first, bus, .. } =
+            &self.limits;
         writeln!(f, "seed              {}", self.seed)?;
         writeln!(f, "sector bytes      {sector_bytes}")?;
         writeln!(f, "segments          events {event_segment}, records {record_segment}, reserve {reserve}")?;
+        writeln!(f, "events first      {events_first}")?;
         writeln!(f, "retention         {:?}", bus.retention)?;
         writeln!(f, "replay            at most {} events", bus.replay_events_max)?;
         write!(f, "steps             {:?}", self.steps)

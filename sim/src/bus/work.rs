@@ -2,13 +2,16 @@
 
 use strandline::{Access, Disk};
 use strandline_core::EventDraft;
-use strandline_core::bus::{ConnectionId, Subscribe};
+use strandline_core::bus::{ConnectionId, GapReason, Subscribe};
 
 use super::machine::{Given, Machine, Stopped, bytes};
 use super::promise::{BusPromise, Known, known, published};
 use super::story::{BusStory, NAMES, Step, filter, payload, seq, source, wants};
 use crate::disk::SimDisk;
 use crate::explorer::{Application, Promises};
+
+/// Bytes that one step publishes at most, marks included.
+const PUBLISHED_MAX: u64 = 11 * (34 + 2 + 22 + 2 * 58);
 
 /// The file that says that a check has begun to acknowledge.
 const CHECKED: &str = "checked";
@@ -36,7 +39,9 @@ impl Application for BusStory {
         let machine = Machine::open(disk.clone(), self.limits, 0, 0).expect("an empty disk");
         let mut telling = Telling { story: self, disk, machine, subscribers: Default::default(), promises };
         for step in &self.steps {
+            let before = telling.needs();
             telling = telling.step(*step).expect("a disk that only fills up");
+            telling.hold_pins(*step, before);
             let bytes = bytes(&telling.disk);
             assert!(bytes <= self.limits.bytes_max(), "B6: {bytes} bytes after {step:?}");
         }
@@ -81,6 +86,31 @@ impl Application for BusStory {
 }
 
 impl Telling<'_> {
+    /// How large the events are, and the first event that each durable subscription without a gap needs.
+    fn needs(&self) -> (u64, [Option<u64>; NAMES.len()]) {
+        (self.machine.event_bytes(), std::array::from_fn(|who| self.needed(who)))
+    }
+
+    /// The first event that a durable subscription wants and has not acknowledged, unless all it will get is a gap.
+    fn needed(&self, who: usize) -> Option<u64> {
+        let (pointer, has_gap) = self.machine.pointer(NAMES[who])?;
+        (pointer + 1..self.machine.end()).find(|number| !has_gap && wants(who, *number))
+    }
+
+    /// Holds what went during a step against the bounds: what somebody needs goes only when it has to.
+    fn hold_pins(&self, step: Step, (bytes, needs): (u64, [Option<u64>; NAMES.len()])) {
+        let limits = &self.story.limits;
+        // One that subscribes may find a gap of its own making, and time takes what is too old.
+        let has_to = bytes + PUBLISHED_MAX + 2 * limits.event_segment > limits.segments_max();
+        if has_to || limits.bus.retention.age_ms_max.is_some() || matches!(step, Step::Subscribe { .. }) {
+            return;
+        }
+        for (name, needed) in NAMES.iter().zip(needs) {
+            let went = needed.filter(|needed| *needed < self.machine.first());
+            assert!(went.is_none(), "B8: {name} needs {went:?}, which went at {bytes} bytes");
+        }
+    }
+
     fn step(mut self, step: Step) -> Result<Self, Stopped> {
         match step {
             Step::Publish(count) => self.publish(count)?,
@@ -94,6 +124,9 @@ impl Telling<'_> {
                 if let Some(connection) = self.subscribers[who].connection {
                     let never = self.machine.end() + 5;
                     assert!(!self.machine.acknowledge(connection, never)?, "never delivered");
+                    // Once more what is long acknowledged: it settles nothing.
+                    let (pointer, _) = self.machine.pointer(NAMES[who]).unwrap_or_default();
+                    self.acknowledge(who, pointer)?;
                 }
             }
             Step::Leave { who } => {
@@ -107,6 +140,10 @@ impl Telling<'_> {
                 self.machine.run()?;
             }
             Step::ClockSteps(ms) => self.machine.wall_offset += ms,
+            Step::HoldRecords(hold) => {
+                self.machine.holds_records = hold;
+                self.machine.run()?;
+            }
             Step::DiskFull(full) => {
                 let capacity = full.then(|| bytes(&self.disk));
                 self.disk.set_capacity(capacity);
@@ -138,8 +175,7 @@ impl Telling<'_> {
     fn subscribe(&mut self, who: usize, says: Option<u64>) -> Result<(), Stopped> {
         let says = says.map(|says| says.min(self.machine.end() - 1));
         if let Some(sequence) = says {
-            // Who says so has processed it, and a gap up to there with it.
-            self.promises.promise(BusPromise::Asked { who, sequence });
+            self.promises.promise(BusPromise::Said { who, sequence });
         }
         let request = Subscribe { last_sequence: says.map(seq), ..Subscribe::durable(NAMES[who]) };
         let newest = self.machine.end() - 1;
@@ -184,8 +220,8 @@ impl Telling<'_> {
             self.promises.promise(BusPromise::Acknowledged { who, sequence: pointer });
         }
         if gap {
-            // One that has grown, or is within itself, is still to be told.
-            self.promises.promise(BusPromise::GapTold { who, resume_after: sequence });
+            // One that has grown meanwhile is told again, as a whole.
+            self.promises.promise(BusPromise::GapTold { who, resume_after: self.machine.end() - 1 });
         }
         Ok(())
     }
@@ -221,7 +257,7 @@ impl Check<'_> {
     fn subscriber(&mut self, who: usize) -> Result<Option<u64>, String> {
         let (name, mut known) = (NAMES[who], known(self.promised, who));
         if self.has_acknowledged {
-            known = Known { pointer_max: u64::MAX, gap: false, ..known };
+            known = Known { pointer_max: u64::MAX, gap: None, ..known };
         }
         let found = self.machine.pointer(name);
         let (Some(least), Some((pointer, has_gap))) = (known.pointer_min, found) else {
@@ -231,13 +267,13 @@ impl Check<'_> {
         if pointer < least || pointer > known.pointer_max {
             return Err(format!("B2: {name} stands at {pointer}, not in {least}..={}", known.pointer_max));
         }
-        if known.gap && !has_gap {
+        if known.gap.is_some() && !has_gap {
             return Err(format!("B4: {name} was told a gap and has not acknowledged it"));
         }
         let request = Subscribe::durable(name).filter(filter(who));
         let connection = self.machine.subscribe(request).map_err(|Stopped(why)| why)?;
         let mut position = pointer;
-        let mut gap_is_due = known;
+        let (mut gap_is_due, mut has_published) = (known, false);
         // More than there can be is a loop.
         for _ in 0..200 {
             let given = self.machine.next(connection).map_err(|Stopped(why)| why)?;
@@ -245,6 +281,10 @@ impl Check<'_> {
                 match self.take(who, one, &mut position, &mut gap_is_due)? {
                     Next::More => {}
                     Next::Acknowledge(sequence) => {
+                        // It comes while the acknowledgement is awaited, and is live behind it.
+                        if !std::mem::replace(&mut has_published, true) {
+                            self.publish()?;
+                        }
                         let taken = self.machine.acknowledge(connection, sequence);
                         if !taken.map_err(|Stopped(why)| why)? {
                             return Err(format!("B3: {name} cannot acknowledge {sequence}"));
@@ -257,12 +297,19 @@ impl Check<'_> {
         Err(format!("B3: {name} is never done"))
     }
 
+    fn publish(&mut self) -> Result<(), String> {
+        let next = self.machine.end();
+        let payload = payload(next);
+        let draft = EventDraft { domain: 1, event_type: "t", source: source(next), payload: &payload };
+        self.machine.publish(draft).map(drop).map_err(|Stopped(why)| why)
+    }
+
     fn take(&self, who: usize, given: Given, position: &mut u64, known: &mut Known) -> Result<Next, String> {
         let end = self.machine.end();
         let next = (*position + 1..end).find(|number| wants(who, *number));
         match given {
             Given::Event(number, bytes) => {
-                if known.gap || Some(number) != next || bytes != payload(number) {
+                if known.gap.is_some() || Some(number) != next || bytes != payload(number) {
                     return Err(format!("B3: {} was given {number} behind {position}", NAMES[who]));
                 }
                 *position = number;
@@ -273,10 +320,13 @@ impl Check<'_> {
                     return Err(format!("B3: {} misses {next:?}, and is told {gap}", NAMES[who]));
                 }
                 let wanted = (from..end).filter(|number| wants(who, *number)).count() as u64;
+                if gap.reason == GapReason::Expired && gap.count.is_none() && !known.has_said {
+                    return Err(format!("B4: what {} lost is not recorded: {gap}", NAMES[who]));
+                }
                 if gap.count.is_some_and(|count| count != wanted) {
                     return Err(format!("B3: {wanted} are wanted, and {} is told {gap}", NAMES[who]));
                 }
-                (*position, known.gap) = (to, false);
+                (*position, known.gap) = (to, None);
             }
             Given::Awaiting(sequence) if sequence <= *position => return Ok(Next::Acknowledge(sequence)),
             Given::Awaiting(sequence) => {

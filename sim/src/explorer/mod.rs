@@ -209,7 +209,7 @@ impl<'a, F: SimFraming, D: Interpreter> Run<'a, '_, F, D> {
 }
 
 /// Turns a panic into a broken check.
-fn guarded<T, E: From<Broken>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+pub(crate) fn guarded<T, E: From<Broken>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result,
         Err(payload) => {

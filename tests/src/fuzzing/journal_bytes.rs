@@ -50,7 +50,8 @@ impl Control {
         };
         let version = if bit(4) { 1 } else { 2 };
         // Right more often than not.
-        let mending = Mending { version, head: !(bit(5) && bit(6)), frames: usize::from(frames) };
+        let (head, wrong) = (!(bit(5) && bit(6)), more >> 3 & 7);
+        let mending = Mending { version, head, wrong, frames: usize::from(frames) };
         let kind = if bit(0) { FramingKind::Pcpj } else { FramingKind::Pryj };
         Ok(Self { kind, look, mending, first: FIRSTS[usize::from(first) % FIRSTS.len()] })
     }

@@ -10,7 +10,7 @@ use strandline::core::FramingKind;
 use super::agreement::look;
 use super::journal_bytes::Control;
 use super::plain::{Owned, PlainMark};
-use super::plain_encode::{header, mark, record};
+use super::plain_encode::{Mending, header, mark, record};
 
 const PIECES_MAX: usize = 200;
 const FILES_MAX: usize = 8;
@@ -32,7 +32,8 @@ pub enum Piece {
     Flip(u16),
     /// The last so many bytes are cut off.
     Cut(u8),
-    /// The next file begins, so many numbers further on than it should, and of the other version if it is odd.
+    /// The next file begins, so many numbers further on than it should. The other byte decides whether it has the
+    /// other version, and whether its first mark is wrong.
     NextFile(i8, u8),
     /// A record whose number is wrong by so much.
     WrongNumber(i8),
@@ -57,7 +58,7 @@ pub enum Piece {
 pub(super) fn run(bytes: &[u8]) {
     let mut input = Unstructured::new(bytes);
     let Ok(control) = Control::read(&mut input) else { return };
-    let mut building = Building::new(control.kind, control.mending.version, control.first);
+    let mut building = Building::new(control);
     let mut pieces = 0;
     while !input.is_empty() && pieces < PIECES_MAX {
         let Ok(piece) = Piece::read(&mut input) else { break };
@@ -111,18 +112,18 @@ struct Building {
 }
 
 impl Building {
-    fn new(kind: FramingKind, version: u8, first: u64) -> Self {
-        let (file, done) = (Vec::new(), BTreeMap::new());
+    fn new(Control { kind, mending, first, .. }: Control) -> Self {
+        let (file, done, version) = (Vec::new(), BTreeMap::new(), mending.version);
         let mut building =
             Self { kind, version, salt: 1, start: first, first, next: first, file, done, total: 0 };
-        building.begin();
+        building.begin(mending);
         building
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self, mending: Mending) {
         self.file = header(self.kind, self.version, self.first);
         if self.version == 2 {
-            let mark = self.mark();
+            let mark = mending.first_mark(self.kind, self.salt, self.start, self.first);
             self.push_mark(&mark);
         }
     }
@@ -223,7 +224,8 @@ impl Building {
         self.version = if other % 8 == 1 { 3 - self.version } else { self.version };
         self.salt += 1;
         self.start = self.start.min(first);
-        self.begin();
+        let wrong = if other < 192 { 0 } else { other >> 4 & 3 };
+        self.begin(Mending { version: self.version, head: true, wrong, frames: 0 });
     }
 
     fn mark(&self) -> PlainMark {

@@ -56,7 +56,7 @@ fn events(input: &[u8], wanted: &[&[u8]], bytes_max: usize, buffer_bytes: usize)
         };
         match content {
             Ok(Content::Blank) => {
-                assert!(line.iter().all(u8::is_ascii_whitespace), "only white space is ignored")
+                assert!(line.iter().all(u8::is_ascii_whitespace), "only white space is ignored");
             }
             Ok(Content::Event(event)) => {
                 assert_eq!(event.line(), number);

@@ -80,21 +80,37 @@ pub(super) struct Mending {
     pub(super) version: u8,
     /// The header and the first mark.
     pub(super) head: bool,
+    /// Which field of the first mark is wrong all the same, although its checksum is right: 1 the start, 2 the end,
+    /// 3 the place; for any other number, none.
+    pub(super) wrong: u8,
     /// So many frames behind.
     pub(super) frames: usize,
+}
+
+impl Mending {
+    /// The first mark of a file.
+    pub(super) fn first_mark(self, kind: FramingKind, salt: u64, start: u64, first: u64) -> PlainMark {
+        let mut mark = PlainMark { durable_end: first, salt, offset: header_len(kind) as u64, first: start };
+        match self.wrong {
+            1 => mark.first = first + 1,
+            2 => mark.durable_end += 1,
+            3 => mark.offset += 1,
+            _ => {}
+        }
+        mark
+    }
 }
 
 /// Makes the beginning of a file right in place, so that a fuzzer need not guess checksums. Lengths and payloads
 /// stay its own.
 pub(super) fn mend(kind: FramingKind, mending: Mending, first: u64, file: &mut [u8]) {
-    let Mending { version, head, frames } = mending;
+    let Mending { version, head, frames, .. } = mending;
     let mut begin = Vec::new();
     let salt = 0x5a17;
     if head {
         begin = header(kind, version, first);
         if version == 2 {
-            let offset = header_len(kind) as u64;
-            begin.extend(mark(kind, &PlainMark { durable_end: first, salt, offset, first }));
+            begin.extend(mark(kind, &mending.first_mark(kind, salt, first, first)));
         }
         let held = begin.len().min(file.len());
         file[..held].copy_from_slice(&begin[..held]);
