@@ -65,7 +65,8 @@ impl<T: DeserializeOwned + Send + 'static> Process<T> {
 
     /// Gives it an order.
     pub(super) fn order(&mut self, order: &str) -> Result<(), Failure> {
-        let written = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{order}").and_then(|()| stdin.flush()));
+        let written =
+            self.stdin.as_mut().map(|stdin| writeln!(stdin, "{order}").and_then(|()| stdin.flush()));
         match written {
             Some(Ok(())) => Ok(()),
             _ => Err(self.failed(format_args!("does not take the order {order:?}"))),
