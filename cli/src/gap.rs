@@ -1,17 +1,19 @@
 //! A gap as JSON.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use strandline::bus::SubscriptionGap;
 
 /// Events that are not delivered.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Gap {
-    from: u64,
-    to: u64,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
     /// Nothing where it is unknown.
-    count: Option<u64>,
-    reason: &'static str,
-    resume_after: u64,
+    pub(crate) count: Option<u64>,
+    pub(crate) reason: Cow<'static, str>,
+    pub(crate) resume_after: u64,
 }
 
 impl Gap {
@@ -28,7 +30,7 @@ impl From<SubscriptionGap> for Gap {
             from: gap.from.get(),
             to: gap.to.get(),
             count: gap.count,
-            reason: gap.reason.label(),
+            reason: gap.reason.label().into(),
             resume_after: gap.resume_after.get(),
         }
     }

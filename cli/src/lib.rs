@@ -12,6 +12,7 @@ mod ack;
 mod cat;
 mod cloud_event;
 mod compact;
+mod demo;
 pub mod duration;
 pub mod event_lines;
 mod finding;
@@ -60,6 +61,11 @@ enum Command {
     Subscriptions(subscriptions::Flags),
     Ack(ack::Flags),
     Compact(compact::Flags),
+    Demo(demo::Flags),
+    #[command(hide = true)]
+    DemoPublisher(demo::publisher::Flags),
+    #[command(hide = true)]
+    DemoSubscriber(demo::subscriber::Flags),
     Sim(strandline_sim::command::Flags),
 }
 
@@ -82,6 +88,9 @@ pub fn run() -> ExitCode {
         Command::Compact(flags) => {
             compact::Settings::check(flags).and_then(|settings| compact::run(&settings))
         }
+        Command::Demo(flags) => demo::run(&flags),
+        Command::DemoPublisher(flags) => demo::publisher::run(&flags),
+        Command::DemoSubscriber(flags) => demo::subscriber::run(&flags),
         Command::Sim(flags) => return strandline_sim::command::run(&flags),
     };
     outcome::exit_code(ended)
