@@ -28,9 +28,8 @@ impl<F: Framing> Journal<F> {
         } else {
             (self.view.bytes().saturating_sub(self.active.end), self.active.end.saturating_add(bytes))
         };
-        // What was reserved before is taken already.
-        let reserved = !rolls && file <= self.active.extent;
-        if reserved || file <= self.room(others) {
+        // Zeros are made within the bound, so that none of them reach further.
+        if file <= self.room(others) {
             return Room::Enough;
         }
         if self.removals_remain() { Room::AfterRemoval } else { Room::None }

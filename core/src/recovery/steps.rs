@@ -225,7 +225,8 @@ impl<F: Framing> Recovery<F> {
     fn create(mut self: Box<Self>, plan: Box<Plan<F>>) -> Next<F> {
         let (first, logical_first) = (plan.report.end, plan.report.first);
         let layout = F::layout(self.config.version);
-        let reserve = self.config.reserve_bytes.min(self.config.segment_bytes);
+        let room = self.config.segments_bytes_max.saturating_sub(plan.view.bytes());
+        let reserve = self.config.reserve_bytes.min(self.config.segment_bytes).min(room);
         let (salt, now) = (self.salts.next_u64(), self.config.opened_at);
         let segment = NewSegment::new::<F>(layout, salt, first, logical_first, now, reserve);
         let effect =
