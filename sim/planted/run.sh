@@ -21,8 +21,8 @@ git -C "$root" ls-files -z | (cd "$root" && xargs -0 tar -c) | tar -x -C "$copy"
 
 # Runs the explorer over a bounded number of seeds; sets caught_by and after.
 explore() {
-    local out=$work/out err=$work/err
-    for run in "smoke --seeds 0..${SEEDS:-300} --smoke" "full --seeds 0..${FULL_SEEDS:-40}"; do
+    local out=$work/out err=$work/err workload=${1:-}
+    for run in "smoke $workload --seeds 0..${SEEDS:-300} --smoke" "full $workload --seeds 0..${FULL_SEEDS:-40}"; do
         read -r kind arguments <<<"$run"
         # shellcheck disable=SC2086
         if ! timeout 900 "$CARGO_TARGET_DIR/release/strandline-sim" $arguments --no-shrink >"$out" 2>"$err"; then
@@ -77,9 +77,9 @@ while IFS=$'\t' read -r name catcher checks _; do
     started=$SECONDS
     caught_by='' after='-'
     (cd "$copy" && git apply "$here/$name.patch")
-    if [ "$catcher" = sim ]; then
+    if [ "$catcher" = sim ] || [ "$catcher" = bus ]; then
         if cargo build --quiet --release --manifest-path "$copy/Cargo.toml" -p strandline-sim 2>"$work/build"; then
-            explore
+            if [ "$catcher" = bus ]; then explore --bus; else explore; fi
         else
             caught_by="(does not build)"
             tail -n 20 "$work/build" >&2

@@ -150,6 +150,8 @@ fn a_gap_is_told_until_it_is_acknowledged() {
     assert_eq!(town.receive(context), told);
     assert_eq!(town.receive(context), [Seen::Awaiting(4)], "once to each connection");
     assert!(town.acknowledge(context, 3).is_err(), "not of an event within it");
+    town.acknowledge(context, 0).unwrap();
+    assert!(town.named("context").gap.is_some(), "what was acknowledged long ago settles nothing");
     let mut town = town.restart();
     let context = town.subscribe(Subscribe::durable("context"));
     assert_eq!(town.receive(context), told, "again after a kill");
