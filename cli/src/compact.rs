@@ -15,11 +15,11 @@ use crate::{duration, size, table};
 
 /// Drop old events of a bus, and say who loses some by it.
 ///
-/// Events go from the oldest on and in whole segment files, the newest of which stays, until all files of the bus
-/// with room for one more segment fit within --max-size, and until none is older than --max-age. They go even if a
-/// durable subscription still needs them: it then gets a gap in their place, which is recorded first. (In the terms of
-/// a bus's retention, --max-size is both bounds, compact_above and bytes_max.) A bus that is open in another process
-/// is left alone.
+/// The oldest go first. By --max-size, whole segment files go until all files of the bus, with room for one more
+/// segment, fit; the newest stays, unless it is too large by itself. (In the terms of a bus's retention it is both
+/// bounds, compact_above and bytes_max.) By --max-age, every event goes that is older. They go even if a durable
+/// subscription still needs them: it then gets a gap in their place, which is recorded first. A bus that is open in
+/// another process is left alone.
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("bound").args(["max_size", "max_age"]).required(true).multiple(true))]
 pub(crate) struct Flags {

@@ -76,9 +76,9 @@ fn obey(bus: &EventBus, order: &str) -> Result<(), Failure> {
     }
 }
 
-/// Repetitions of a text: some hundred bytes, and about 50 KiB.
+/// Repetitions of a text: about 200 bytes, and about 50 kB.
 const SMALL: usize = 12;
-const LARGE: usize = 1_500;
+const LARGE: usize = 3_000;
 
 /// The payload of the event that gets this number.
 fn payload(sequence: u64, size: usize) -> String {

@@ -139,10 +139,13 @@ impl<'a> Story<'a> {
             other => return Err(unexpected(&other)),
         };
         let last = self.last_durable();
+        let bytes: usize =
+            self.durable.range(last + 1 - LARGE_EVENTS..).map(|(_, payload)| payload.len()).sum();
         check(first > 6, "a bound that drops what audit has not acknowledged")?;
         say(format_args!(
-            "publisher (process {}): opens the bus with a bound of 1 MiB and publishes 3 MB; events before {first} are dropped, and audit needed them from 6 on",
-            publisher.id()
+            "publisher (process {}): opens the bus with a bound of 1 MiB and publishes {} kB; events before {first} are dropped, and audit needed them from 6 on",
+            publisher.id(),
+            bytes / 1_000
         ))?;
         let audit = self.subscribe("audit")?;
         let gap = match audit.next("it was given a gap")? {
