@@ -3,10 +3,10 @@
 #
 #   core/mutants.sh [FILE...]     which of the files that .cargo/mutants.toml names (default: all)
 #
-# Needs cargo-mutants (`cargo install cargo-mutants`). Takes an hour on one core. The result is summed up, and every
-# survivor explained, in docs/proof.md. Exits with 1 if a survivor is not listed in core/mutants.survivors, and with
-# what cargo-mutants says if it came to no result. MUTANTS_OUT is a directory for its logs, which are thrown away
-# otherwise.
+# Needs cargo-mutants (`cargo install cargo-mutants`). Takes an hour on one core; CARGO_MUTANTS_JOBS=2 tests two at a
+# time. The result is summed up, and every survivor explained, in docs/proof.md. Exits with 1 if a survivor is not
+# listed in core/mutants.survivors, and with what cargo-mutants says if it came to no result. MUTANTS_OUT is a
+# directory for its logs, which are thrown away otherwise.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
