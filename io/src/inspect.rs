@@ -111,10 +111,7 @@ pub fn inspect_at_rest<F: Framing, D: Disk>(
     target: Target,
     options: ScanOptions,
 ) -> Result<Inspection<F, D>, InspectError> {
-    let mut buffer = vec![0; ReadRequest::LEN_MAX];
-    let mut reader = SegmentReader::new(Arc::clone(&disk), target.clone());
-    let found = scan_once::<F, D>(&disk, &target, options, &mut reader, &mut buffer)?;
-    Ok(found.into_inspection(false, disk, target))
+    inspect_within(disk, target, options, 1)
 }
 
 /// Reads and verifies a target on a disk of the caller's.
@@ -126,12 +123,22 @@ pub fn inspect_on<F: Framing, D: Disk>(
     target: Target,
     options: ScanOptions,
 ) -> Result<Inspection<F, D>, InspectError> {
+    inspect_within(disk, target, options, TRIES)
+}
+
+/// Looks again at what is not sound, until two looks agree or there were so many.
+fn inspect_within<F: Framing, D: Disk>(
+    disk: Arc<D>,
+    target: Target,
+    options: ScanOptions,
+    tries: usize,
+) -> Result<Inspection<F, D>, InspectError> {
     // One buffer for everything: memory does not grow with the journal.
     let mut buffer = vec![0; ReadRequest::LEN_MAX];
     let mut reader = SegmentReader::new(Arc::clone(&disk), target.clone());
     let mut found = scan_once::<F, D>(&disk, &target, options, &mut reader, &mut buffer)?;
     let mut in_flight = false;
-    for _ in 1..TRIES {
+    for _ in 1..tries {
         if found.report.verdict == Verdict::Sound {
             in_flight = false;
             break;
