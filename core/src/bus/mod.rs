@@ -310,10 +310,10 @@ impl EventBus {
         self.urgent = true;
     }
 
-    /// Whether something that was asked for is not durable yet.
+    /// By when what nobody waits for is to be recorded.
     #[must_use]
-    pub fn awaits_records(&self) -> bool {
-        self.recorded < self.asked
+    pub const fn record_deadline(&self) -> Option<Monotonic> {
+        self.record_by
     }
 
     /// Whether everything about this subscription is durable.

@@ -217,14 +217,19 @@ impl<D: Disk> Inner<D> {
 
     fn acknowledge(&self, ack: AckRequest, urgency: Urgency) -> Result<(), EventBusError> {
         let mut state = self.lock();
+        let deadline = state.core.record_deadline();
         state.core.acknowledge(self.events.monotonic(), timestamp(), ack, urgency)?;
         match urgency {
             Urgency::Now => self.record(state, Some(ack.subscription_id)),
             Urgency::Soon => {
+                let is_first = state.core.record_deadline() != deadline;
                 drop(state);
-                // It may have been waited for; and somebody has to keep the time.
+                // It may have been waited for.
                 self.events.nudge();
-                self.events.call_keeper();
+                // Somebody has to keep the time, and needs to hear of it once: each look costs a listing.
+                if is_first {
+                    self.events.call_keeper();
+                }
                 Ok(())
             }
         }

@@ -174,17 +174,12 @@ impl<D: Disk> Subscription<D> {
         match read {
             // Retention removed it meanwhile; the next look says what that means.
             Err(ReadError::Failed { failure, segment, .. })
-                if failure.cause == IoCause::NotFound && self.is_gone(segment.0) =>
+                if failure.cause == IoCause::NotFound && self.inner.events.first() > segment.0 =>
             {
                 Ok(())
             }
             read => read,
         }
-    }
-
-    fn is_gone(&self, segment: Seq) -> bool {
-        self.inner.events.look(|events| events.segments().all(|kept| kept.id().0 != segment))
-            || self.inner.events.first() > segment
     }
 }
 
