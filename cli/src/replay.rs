@@ -95,7 +95,7 @@ impl Settings {
     /// What stands in the place of the events, if they cannot all be given.
     fn gap(&self, view: &View<Pcpj>) -> Option<SubscriptionGap> {
         let (from, end) = (self.last.next(), view.written_end());
-        let to = Seq::new(end.get().saturating_sub(1));
+        let to = end.previous();
         let gap = |from, count, reason| Some(SubscriptionGap { from, to, count, reason, resume_after: to });
         if self.last >= end {
             return gap(view.first(), None, GapReason::Beyond);

@@ -111,7 +111,7 @@ fn describe<F: Printable>(source: &Source) -> Result<Description, Failure> {
     let found = source.inspect::<F>(RecoveryPolicy::Standard)?;
     let Report { segments, first, end, .. } = &found.report;
     let count = first.until(*end);
-    let last = Seq::new(end.get().saturating_sub(1));
+    let last = end.previous();
     let (first_time, last_time) = match count {
         0 => (None, None),
         _ => (time_of(&found, *first)?, time_of(&found, last)?),

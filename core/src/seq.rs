@@ -33,6 +33,12 @@ impl Seq {
         Self(self.0.saturating_add(1))
     }
 
+    /// The number before this one: the last record before an exclusive end. 0 stays 0.
+    #[must_use]
+    pub const fn previous(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+
     /// How many records lie in `self..end`; zero if `end` lies before.
     #[must_use]
     pub const fn until(self, end: Self) -> u64 {

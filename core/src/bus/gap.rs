@@ -85,7 +85,7 @@ impl RecordedGap {
     /// The gap as it is told: up to the journal's `end`.
     pub(crate) fn told(self, end: Seq, more: u64) -> SubscriptionGap {
         let Self { from, end, count, reason } = self.grown(end, more);
-        let last = Seq::new(end.get().saturating_sub(1));
+        let last = end.previous();
         SubscriptionGap { from, to: last, count, reason, resume_after: last }
     }
 }

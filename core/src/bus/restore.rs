@@ -94,7 +94,7 @@ impl Subscription {
             let from = self.gap.map_or(first, |gap| gap.from.min(first));
             self.gap = Some(RecordedGap { from, end, count: None, reason: GapReason::Beyond });
             self.passed = end;
-            self.pointer = Seq::new(end.get().saturating_sub(1));
+            self.pointer = end.previous();
             self.delivered = self.pointer;
             self.touch(Unrecorded::Everything);
         } else if self.gap.is_none() && self.passed < first {

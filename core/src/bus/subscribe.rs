@@ -127,7 +127,7 @@ impl EventBus {
     fn create(&mut self, wall: Timestamp, request: &Subscribe, end: Seq) -> SubscriptionId {
         let id = SubscriptionId::new(self.next_id);
         self.next_id += 1;
-        let newest = Seq::new(end.get().saturating_sub(1));
+        let newest = end.previous();
         let pointer = request.last_sequence.map_or(newest, |last| last.min(newest));
         if let Some(name) = &request.name {
             self.names.insert(name.clone(), id);

@@ -138,7 +138,6 @@ impl Subscription {
 
     /// What is to be written of it, if anything.
     pub(super) fn to_record(&self) -> Option<Record> {
-        let name = self.name.clone()?;
         match self.unrecorded {
             Unrecorded::Nothing => None,
             Unrecorded::Pointer => {
@@ -146,7 +145,7 @@ impl Subscription {
             }
             Unrecorded::Everything => Some(Record::Subscription(Recorded {
                 id: self.id,
-                name,
+                name: self.name.clone()?,
                 filter: Filter::clone(&self.filter),
                 pointer: self.pointer,
                 passed: self.passed,

@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::active::Reserve;
 use super::phase::{InFlight, Phase, Voided};
-use super::room::Room;
+use super::room::{Room, marks_len};
 use super::{Journal, Output};
 use crate::view::TailCommit;
 use crate::{Effect, EffectId, Framing, IoFailure, Mark, Seq, SyncPolicy};
@@ -141,12 +141,11 @@ impl<F: Framing> Journal<F> {
             Room::None if self.rolls_to_shrink() => return self.start_seal(),
             Room::None if self.config.waits_for_room => return,
             Room::None => {
-                let voided = Voided { first: next.first, commit: next.id };
-                return self.void(voided);
+                self.void_waiting();
+                return;
             }
         }
-        let marks = if self.active.layout.has_marks() { 2 * F::MARK_LEN as u64 } else { 0 };
-        if !self.overlaps_reserve(bytes + marks) {
+        if !self.overlaps_reserve(bytes + marks_len::<F>(self.active.layout)) {
             self.start_commit();
         }
     }

@@ -1,8 +1,7 @@
 //! Keeping the segment files within `segments_bytes_max`: a disk of its own that can be full.
 
 use super::Journal;
-use super::phase::Voided;
-use crate::Framing;
+use crate::{Framing, Layout};
 
 /// Whether something fits beside the segments that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +20,7 @@ impl<F: Framing> Journal<F> {
 
     /// Whether a commit of this many record bytes fits, in a new segment if it rolls.
     pub(super) fn room_for(&self, record_bytes: u64, rolls: bool) -> Room {
-        let marks = if self.layout.has_marks() { 2 * F::MARK_LEN as u64 } else { 0 };
-        let bytes = record_bytes.saturating_add(marks);
+        let bytes = record_bytes.saturating_add(marks_len::<F>(self.layout));
         let (others, file) = if rolls {
             (self.view.bytes(), bytes.saturating_add(head_len::<F>()))
         } else {
@@ -47,11 +45,8 @@ impl<F: Framing> Journal<F> {
 
     /// No room will be made: what waits for it fails as on a full disk.
     pub fn refuse_waiting(&mut self) {
-        if self.waits_for_room()
-            && let Some(next) = self.queue.front()
-        {
-            let voided = Voided { first: next.first, commit: next.id };
-            self.void(voided);
+        if self.waits_for_room() {
+            self.void_waiting();
         }
     }
 
@@ -70,6 +65,11 @@ impl<F: Framing> Journal<F> {
             Room::None => self.roll_refused = true,
         }
     }
+}
+
+/// Bytes of the marks that a commit can have around its records.
+pub(super) const fn marks_len<F: Framing>(layout: Layout) -> u64 {
+    if layout.has_marks() { 2 * F::MARK_LEN as u64 } else { 0 }
 }
 
 /// Bytes before a segment's first record.

@@ -3,7 +3,8 @@
 
 use super::Journal;
 use super::active::{NewSegment, Reserve};
-use super::phase::{Exact, Phase, Voided};
+use super::phase::{Exact, Phase};
+use super::room::marks_len;
 use crate::view::SegmentView;
 use crate::{Effect, EffectId, Framing, IoFailure, Layout, Seq};
 
@@ -12,7 +13,7 @@ impl<F: Framing> Journal<F> {
     /// has a record.
     pub(super) fn needs_new_segment(&self, record_bytes: u64) -> bool {
         let Some(last) = self.view.last() else { return false };
-        let marks = if self.active.layout.has_marks() { 2 * F::MARK_LEN as u64 } else { 0 };
+        let marks = marks_len::<F>(self.active.layout);
         let end = self.active.end.saturating_add(record_bytes).saturating_add(marks);
         let full = end > self.config.segment_bytes;
         !last.is_empty() && (full || self.active.layout.version != self.layout.version)
@@ -104,9 +105,8 @@ impl<F: Framing> Journal<F> {
 
     /// Nothing was written, so there is nothing to cut back: what waits is void.
     fn create_without_space(&mut self) {
-        match self.queue.front().map(|next| Voided { first: next.first, commit: next.id }) {
-            Some(voided) => self.void(voided),
-            None => self.roll_refused = true,
+        if !self.void_waiting() {
+            self.roll_refused = true;
         }
     }
 }

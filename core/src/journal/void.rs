@@ -30,6 +30,14 @@ impl<F: Framing> Journal<F> {
         }
     }
 
+    /// Voids what waits, of which nothing was written. Gives whether there was something.
+    pub(super) fn void_waiting(&mut self) -> bool {
+        let Some(next) = self.queue.front() else { return false };
+        let voided = Voided { first: next.first, commit: next.id };
+        self.void(voided);
+        true
+    }
+
     /// Tells the void. Everything that waits goes with it, since its numbers follow the voided
     /// ones.
     pub(super) fn void(&mut self, voided: Voided) {

@@ -174,7 +174,7 @@ pub enum Refusal {
         offset: u64,
     },
     /// Sequence numbers are missing between two segments.
-    #[error("records {missing} to {} are missing: segment {segment} ends before {missing}, the next file is {next}: restore the missing segment", next.0.get().saturating_sub(1))]
+    #[error("records {missing} to {} are missing: segment {segment} ends before {missing}, the next file is {next}: restore the missing segment", next.0.previous())]
     Gap {
         /// The segment before the gap.
         segment: SegmentId,

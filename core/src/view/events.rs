@@ -36,10 +36,6 @@ pub(crate) struct EventIndex {
 }
 
 impl EventIndex {
-    pub(crate) const fn new() -> Self {
-        Self { sources: BTreeMap::new(), ages: Vec::new() }
-    }
-
     /// Notes an event that begins at `offset`.
     pub(crate) fn note(&mut self, event: &Event<'_>, offset: u64) {
         let place = Place { seq: event.seq, offset };

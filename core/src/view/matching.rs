@@ -82,15 +82,13 @@ impl View<Pcpj> {
     fn indexes(&self, from: Seq, to: Seq) -> impl DoubleEndedIterator<Item = (SegmentId, &EventIndex)> {
         let begin = self.segments.partition_point(|segment| segment.end() <= from);
         let end = self.segments.partition_point(|segment| segment.first() < to).max(begin);
-        self.segments.range(begin..end).filter(|segment| !segment.is_empty()).map(|segment| {
+        self.segments.range(begin..end).filter(|segment| !segment.is_empty()).filter_map(|segment| {
             let events = segment.events();
             assert!(events.is_some(), "the journal was opened without an index of events");
-            (segment.id(), events.unwrap_or(&NO_EVENTS))
+            Some((segment.id(), events?))
         })
     }
 }
-
-static NO_EVENTS: EventIndex = EventIndex::new();
 
 impl EventPlace {
     const fn new(segment: SegmentId, place: Place) -> Self {

@@ -217,7 +217,7 @@ impl Model {
             let end = self.end();
             let position = self.subscribers[&who].position;
             let next = self.wanted(who, position + 1, end).next();
-            let mut gap_is_due = self.subscribers[&who].gap.is_some();
+            let gap_is_due = self.subscribers[&who].gap.is_some();
             match one {
                 Seen::Event(seq) => {
                     assert!(!gap_is_due, "a gap is told until it is acknowledged");
@@ -233,7 +233,6 @@ impl Model {
                     assert_eq!((to, gap.resume_after.get()), (end, end));
                     let count = self.wanted(who, from, to).count() as u64;
                     assert!(gap.count.is_none_or(|told| told == count), "{gap}, but {count} are wanted");
-                    gap_is_due = false;
                     let subscriber = self.subscribers.get_mut(&who).unwrap();
                     (subscriber.position, subscriber.gap) = (to, Some(to));
                 }
@@ -244,7 +243,6 @@ impl Model {
                 }
                 Seen::Ended => panic!("nobody took over"),
             }
-            let _ = gap_is_due;
         }
     }
 
