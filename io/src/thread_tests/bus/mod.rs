@@ -6,8 +6,6 @@ mod retention;
 mod takeover;
 mod waiting;
 
-use std::time::Duration;
-
 use shuttle::rand::{Rng, thread_rng};
 use strandline_core::{Config, EventDraft, Retention, Seq};
 
