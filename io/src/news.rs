@@ -110,6 +110,12 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         self.shared().lock().is_over()
     }
 
+    /// Whether it is over, or being closed: what it has is not trimmed any more.
+    pub(crate) fn is_ending(&self) -> bool {
+        let state = self.shared().lock();
+        state.closing || state.is_over()
+    }
+
     /// The running process's own time, as the journal has it.
     pub(crate) fn monotonic(&self) -> Monotonic {
         self.shared().clock.monotonic()

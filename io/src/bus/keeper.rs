@@ -29,8 +29,12 @@ impl<D: Disk> Inner<D> {
     /// is closed.
     fn next_look(&self) -> Option<(Option<Monotonic>, Option<Seq>)> {
         let state = self.lock();
-        if self.events.is_over() {
-            return (!state.closing).then(|| (state.core.record_deadline(), None));
+        match (state.closing, self.events.is_over()) {
+            (false, false) => {}
+            (false, true) => return Some((state.core.record_deadline(), None)),
+            // Only who waits for room is still looked after.
+            (true, false) => return Some((None, None)),
+            (true, true) => return None,
         }
         let now = self.events.monotonic();
         Some(self.events.look(|events| {
@@ -62,9 +66,9 @@ impl<D: Disk> Inner<D> {
     pub(super) fn keep(&self) -> Result<(), EventBusError> {
         loop {
             let occupied = self.occupied();
+            let first = self.events.first();
             let mut state = self.lock();
-            // A journal that stopped cannot be trimmed.
-            if !self.events.is_over() {
+            if !self.events.is_ending() {
                 let now = self.events.monotonic();
                 self.events.look(|events| state.core.tick(now, timestamp(), events, occupied));
             }
@@ -73,8 +77,14 @@ impl<D: Disk> Inner<D> {
             if !trims {
                 return Ok(());
             }
-            // Somebody else's record of it is on its way, or it has to be asked for again, which has its time.
-            if self.lock().core.is_trimming() && !self.await_asked()? {
+            let waits = self.lock().core.is_trimming();
+            let goes_on = match waits {
+                // Somebody else's record of it is on its way, or it has to be asked for again, which has its time.
+                true => self.await_asked()?,
+                // What is being closed is left as it is.
+                false => self.events.first() > first,
+            };
+            if !goes_on {
                 return Ok(());
             }
         }
@@ -100,12 +110,14 @@ impl<D: Disk> Inner<D> {
             // Without a thread, what waits for room is in the way; rarely is there any.
             return closes.map(drop).or_else(|_| Ok(self.events.close()?));
         }
+        if !self.events.can_be_waited_for() {
+            // The same with who leads a commit: the journal is closed once it is done, and the keeper does the rest.
+            return Ok(self.events.close()?);
+        }
+        // Whoever waits for room gets it before the close, which makes none. What fails is told to who appended it.
+        let _ = self.events.flush();
         let events = self.events.close();
         self.events.call_keeper();
-        if !self.events.is_over() {
-            // The same with who leads a commit: the journal is closed once it is done, and the keeper does the rest.
-            return Ok(());
-        }
         // Who finds it closed already still waits for the end.
         let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(keeper) = keeper.take() {

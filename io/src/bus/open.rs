@@ -46,7 +46,13 @@ impl<D: Disk> EventBus<D> {
         let (events, report) = Journal::open(directory, EVENT_JOURNAL, settings.events_config(shares))?;
         let config = settings.bus_config(shares);
         let core = events.look(|view| restore.start(config, events.monotonic(), timestamp(), view));
-        let state = Mutex::new(State { core, records: Records::default(), keeper: None, closing: false, ended: None });
+        let state = Mutex::new(State {
+            core,
+            records: Records::default(),
+            keeper: None,
+            closing: false,
+            ended: None,
+        });
         let inner = Arc::new(Inner { events, records, shares, state, keeper: Mutex::new(None) });
         // Before the first append: what somebody missed by a journal that was wiped has to be on the disk.
         inner.record(inner.lock(), None)?;

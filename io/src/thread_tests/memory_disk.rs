@@ -64,13 +64,7 @@ impl MemoryDisk {
     }
 
     /// The same for the files whose names begin so.
-    pub(super) fn inject_in(
-        &self,
-        files: &'static str,
-        call: &'static str,
-        passing: usize,
-        fault: Fault,
-    ) {
+    pub(super) fn inject_in(&self, files: &'static str, call: &'static str, passing: usize, fault: Fault) {
         self.state().faults.push(PlannedFault { files, call, passing, fault });
     }
 

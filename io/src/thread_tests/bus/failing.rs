@@ -65,9 +65,7 @@ fn without_records_nothing_is_dropped_and_a_publisher_is_refused() {
         disk.inject_in(SUBSCRIPTIONS, "sync", 0, Fault::Error(EIO));
         let publishers = [1, 2].map(|_| {
             let mine = bus.clone();
-            spawn(move || {
-                (0..9).filter(|_| mine.publish(draft(&[b'x'; 60_000])).is_err()).count()
-            })
+            spawn(move || (0..9).filter(|_| mine.publish(draft(&[b'x'; 60_000])).is_err()).count())
         });
         let refused: usize = publishers.into_iter().map(|one| one.join().unwrap().unwrap()).sum();
         assert!(refused > 0, "{refused} of 18 were refused");
