@@ -108,6 +108,15 @@ pub enum BusRequest {
     },
 }
 
+/// What an acknowledgement does for who sends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledged {
+    /// It is noted, and what is delivered next is the same as before.
+    Noted,
+    /// It ends what delivery waited for: the subscriber is given what follows.
+    GoesOn,
+}
+
 /// When an acknowledgement has to be on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
@@ -171,7 +180,7 @@ impl EventBus {
         wall: Timestamp,
         ack: AckRequest,
         urgency: Urgency,
-    ) -> Result<(), AcknowledgeError> {
+    ) -> Result<Acknowledged, AcknowledgeError> {
         let AckRequest { subscription_id: subscription, sequence } = ack;
         let Some(found) = self.subscriptions.get_mut(&subscription) else {
             return Err(AcknowledgeError::Unknown { subscription });
@@ -180,9 +189,9 @@ impl EventBus {
             let delivered = found.delivered;
             return Err(AcknowledgeError::NeverDelivered { subscription, sequence, delivered });
         }
-        found.acknowledge(sequence, wall);
+        let acknowledged = found.acknowledge(sequence, wall);
         self.record_soon(now, urgency);
-        Ok(())
+        Ok(acknowledged)
     }
 
     /// Acknowledges on behalf of a subscriber that is away, delivered or not: an operator's decision to skip.

@@ -42,7 +42,7 @@ pub use strandline_core::bus::{
     AckRequest, AcknowledgeError, BusConfig, ConnectionId, EventBatch, GapReason, Loss, RestoreError,
     RetentionPlan, Subscribe, SubscribeError, SubscriptionGap, SubscriptionId, SubscriptionStatus, lifecycle,
 };
-use strandline_core::bus::{BusRequest, RecordId, Urgency};
+use strandline_core::bus::{Acknowledged, BusRequest, RecordId, Urgency};
 use strandline_core::{EventDraft, Pcpj, Pryj, Seq};
 pub use strandline_core::{Filter, Retention};
 
@@ -226,14 +226,15 @@ impl<D: Disk> Inner<D> {
             return Err(EventBusError::Closed);
         }
         let deadline = state.core.record_deadline();
-        state.core.acknowledge(self.events.monotonic(), timestamp(), ack, urgency)?;
+        let acknowledged = state.core.acknowledge(self.events.monotonic(), timestamp(), ack, urgency)?;
         match urgency {
             Urgency::Now => self.record(state, Some(ack.subscription_id)),
             Urgency::Soon => {
                 let is_first = state.core.record_deadline() != deadline;
                 drop(state);
-                // It may have been waited for.
-                self.events.nudge();
+                if acknowledged == Acknowledged::GoesOn {
+                    self.events.nudge();
+                }
                 // Somebody has to keep the time, and needs to hear of it once: each look costs a listing.
                 if is_first {
                     self.events.call_keeper();

@@ -105,3 +105,28 @@ fn what_is_pinned_goes_once_it_is_acknowledged_and_not_before() {
         bus.close().unwrap();
     });
 }
+
+/// With nothing to do it sleeps, and an event that comes then is seen at once: its age counts from when it is seen.
+#[test]
+fn a_keeper_rests_until_something_comes() {
+    explore("a keeper that rests", 400, || {
+        let disk = MemoryDisk::default();
+        let hours = Retention { age_ms_max: Some(7_200_000), ..KEEPS_ALL };
+        let bus = open_with(&disk, settings(hours));
+        for n in 0..2 {
+            // Each look lists both journals' files.
+            let before = disk.lists();
+            for _ in 0..100 {
+                shuttle::thread::yield_now();
+            }
+            let looked = disk.lists() - before;
+            assert!(looked <= 12, "{looked} looks at the directory, and there is nothing to see");
+            let before = disk.lists();
+            bus.publish(draft(&payload(1, n))).unwrap();
+            while n == 0 && disk.lists() == before {
+                shuttle::thread::yield_now();
+            }
+        }
+        bus.close().unwrap();
+    });
+}
