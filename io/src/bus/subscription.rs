@@ -135,6 +135,13 @@ impl<D: Disk> Subscription<D> {
 
     /// What can be had without waiting, or what was seen before there was nothing.
     fn next(&mut self) -> Result<Next, ReadError> {
+        let next = self.look();
+        // Who does not come back keeps no segment on the disk that retention has removed.
+        self.files.close_files();
+        next
+    }
+
+    fn look(&mut self) -> Result<Next, ReadError> {
         loop {
             let (delivery, seen, is_over) = self.poll();
             let received = match delivery {

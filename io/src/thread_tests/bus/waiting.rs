@@ -33,6 +33,28 @@ fn a_subscriber_that_goes_to_sleep_is_woken_by_what_is_published() {
     });
 }
 
+/// What comes while somebody is given what it missed is not news to it any more when it begins to wait.
+#[test]
+fn what_comes_during_a_replay_follows_it() {
+    explore("the hand-over", 1_500, || {
+        let disk = MemoryDisk::default();
+        let bus = open(&disk);
+        bus.publish(draft(&payload(1, 0))).unwrap();
+        let followers = [Subscribe::durable("a").after(0), Subscribe::default().after(0)].map(|request| {
+            let mut follower = Follower::new(bus.subscribe(request).unwrap(), 1, Some(&disk));
+            spawn(move || {
+                assert!(follower.follow(3).is_none());
+                follower.delivered
+            })
+        });
+        bus.publish(draft(&payload(1, 1))).unwrap();
+        for follower in followers {
+            assert_eq!(follower.join().unwrap(), Some(vec![1, 2]));
+        }
+        bus.close().unwrap();
+    });
+}
+
 /// It acknowledges nothing itself: the end of the replay comes from another thread, which waits for the disk or not.
 #[test]
 fn an_acknowledgement_from_elsewhere_lets_the_waiting_go_on() {
