@@ -1,6 +1,7 @@
 //! Subscribers that stall, retention beneath them, and the hand-over from what was missed to what comes.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -12,6 +13,10 @@ use strandline::{
 };
 
 const MIB: u64 = 1 << 20;
+
+/// Set in a child process of these tests: the directory that it is to open.
+#[cfg(target_os = "linux")]
+const CHILD: &str = "STRANDLINE_CHILD_DIRECTORY";
 
 fn draft(payload: &[u8]) -> EventDraft<'_> {
     EventDraft { domain: 1, event_type: "type", source: "source", payload }
@@ -204,6 +209,59 @@ fn fault_087_stalled_readers_hold_neither_files_nor_space() {
     let (_, hidden) = open_files(&root_path);
     assert_eq!(hidden, 0, "bytes of removed files that somebody keeps open");
     drop(stalled);
+}
+
+/// The most memory that this process ever had, in bytes.
+#[cfg(target_os = "linux")]
+fn memory_max() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
+}
+
+/// In a process of its own, whose memory nobody else uses: many times what a queue could hold goes past subscribers that do
+/// not take it.
+#[cfg(target_os = "linux")]
+#[test]
+fn fault_091_what_a_subscriber_does_not_take_is_in_no_memory() {
+    const EVENTS: u64 = 30_000;
+    let name = "faults::subscribers::fault_091_what_a_subscriber_does_not_take_is_in_no_memory";
+    let Ok(path) = std::env::var(CHILD) else {
+        let root = tempfile::tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", name]).env(CHILD, root.path()).stdout(Stdio::null());
+        assert!(child.status().unwrap().success());
+        return;
+    };
+    let bus = open(path.as_ref(), sizes(MIB / 2, MIB));
+    let payload = [b'x'; 1_000];
+    let publish = |events| bus.publish_all(std::iter::repeat_n(draft(&payload), events)).unwrap();
+    publish(100);
+    let requests = [Subscribe::durable("a").after(0), Subscribe::default().after(0), Subscribe::default()];
+    let mut stalled = requests.map(|request| bus.subscribe(request).unwrap());
+    let taken = [0, 1].map(|n: usize| match receive(&mut stalled[n]) {
+        Received::Events(batch) => batch.end(),
+        other => panic!("{other:?}"),
+    });
+    publish(3_000);
+    let before = memory_max();
+    for _ in 0..EVENTS / 1_000 {
+        publish(1_000);
+    }
+    // 30 MB went past each of them.
+    let grown = memory_max() - before;
+    eprintln!("DBG grown {grown}");
+    assert!(grown < 8 * MIB, "{grown} bytes");
+    let end = Seq::new(100 + 3_000 + EVENTS + 1);
+    for (one, next) in stalled.iter_mut().zip([taken[0], taken[1], Seq::new(101)]) {
+        assert_eq!(follow(one, next, end), 1, "each has its gap");
+    }
+    // The durable one goes on once it has acknowledged that.
+    publish(1);
+    for one in &mut stalled {
+        assert_eq!(follow(one, end, end.next()), 0);
+    }
+    bus.close().unwrap();
 }
 
 /// Two that nothing but their numbers tells apart: one is replayed, one comes while the replay is not acknowledged.
