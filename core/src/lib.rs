@@ -60,6 +60,7 @@ mod listing;
 mod name;
 mod recovery;
 mod retention;
+pub mod sbe;
 mod scan;
 mod seq;
 mod time;
