@@ -99,7 +99,10 @@ impl<E: Engine> ReplayCheck<E> {
             match self.playback.poll(input, log)? {
                 Play::Read(side, request) => return Ok(CheckStep::Read(side, request)),
                 Play::Started => {}
-                Play::Applied { .. } => self.commands += 1,
+                Play::Command => {
+                    self.playback.apply();
+                    self.commands += 1;
+                }
                 Play::Event { is_recorded: false } => return Err(self.playback.difference(None).into()),
                 Play::Event { is_recorded: true } => {
                     if let Some((seq, event)) = self.playback.event() {

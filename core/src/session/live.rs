@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::error::{PlaybackError, Side};
 use super::playback::{Play, Playback};
-use crate::{Engine, IoFailure, Pryj, ReadError, ReadRequest, Seq, View};
+use crate::{Engine, Events, IoFailure, Pryj, ReadError, ReadRequest, Seq, View};
 
 /// A running session. It owns neither journal: it is lent both views, asks for reads and says what to append.
 ///
@@ -34,6 +34,8 @@ pub struct Answered {
 pub enum SessionStep {
     /// Read these bytes of the journal, and hand them to [`Session::handle_read`].
     Read(Side, ReadRequest),
+    /// A command is next: [`Session::apply`] it.
+    Apply,
     /// Append [`Session::event`] to the log, then call [`Session::handle_appended`].
     Append,
     /// All durable commands were applied, and all that they emitted was appended.
@@ -84,12 +86,24 @@ impl<E: Engine> Session<E> {
             match self.playback.poll(input, log)? {
                 Play::Read(side, request) => return Ok(SessionStep::Read(side, request)),
                 Play::Started => {}
-                Play::Applied { command, events } => self.note(command, events),
+                Play::Command => return Ok(SessionStep::Apply),
                 Play::Event { is_recorded: true } => self.playback.take_event(),
                 Play::Event { is_recorded: false } => return Ok(SessionStep::Append),
                 Play::CaughtUp => return Ok(SessionStep::CaughtUp),
             }
         }
+    }
+
+    /// Applies the next command; gives its number and the events that it emits.
+    ///
+    /// # Panics
+    /// If no command is next: a programmer error.
+    pub fn apply(&mut self) -> (Seq, &Events) {
+        let first = self.playback.next_event();
+        let (command, events) = self.playback.apply();
+        let end = (0..events.len()).fold(first, |end, _| end.next());
+        self.unanswered.push_back(Answered { command, first, end });
+        (command, events)
     }
 
     /// The next command that is answered: its events, and those of all before it, are before `durable_end` of the log.
@@ -107,11 +121,5 @@ impl<E: Engine> Session<E> {
     /// If no read of this journal was asked for: a programmer error.
     pub fn handle_read(&mut self, side: Side, answer: Result<Bytes, IoFailure>) -> Result<(), ReadError> {
         self.playback.handle_read(side, answer)
-    }
-
-    fn note(&mut self, command: Seq, events: usize) {
-        let first = self.playback.next_event();
-        let end = (0..events).fold(first, |end, _| end.next());
-        self.unanswered.push_back(Answered { command, first, end });
     }
 }

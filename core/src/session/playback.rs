@@ -40,8 +40,9 @@ pub struct Playback<E> {
     taken: usize,
     /// The next one of them is what the log has.
     is_same: bool,
-    /// The last command that was applied, and its bytes.
+    /// The newest command that was read, and its bytes.
     command: Option<(Seq, Bytes)>,
+    is_applied: bool,
     /// The number of the next event.
     next_event: Seq,
 }
@@ -53,13 +54,8 @@ pub enum Play {
     Read(Side, ReadRequest),
     /// The setup was read, and the engine is at its beginning.
     Started,
-    /// A command was applied. Its events come next.
-    Applied {
-        /// The command.
-        command: Seq,
-        /// How many events it emitted.
-        events: usize,
-    },
+    /// A command is next: [`Playback::apply`] it. Its events come then.
+    Command,
     /// An event was emitted. [`Playback::event`] has it, until [`Playback::take_event`].
     Event {
         /// Whether the log has it, byte for byte. If not, the log ends before it.
@@ -87,6 +83,7 @@ impl<E: Engine> Playback<E> {
             taken: 0,
             is_same: false,
             command: None,
+            is_applied: true,
             next_event: FIRST_EVENT,
         }
     }
@@ -101,12 +98,6 @@ impl<E: Engine> Playback<E> {
     #[must_use]
     pub const fn next_event(&self) -> Seq {
         self.next_event
-    }
-
-    /// The last command that was applied.
-    #[must_use]
-    pub fn last_command(&self) -> Option<Seq> {
-        self.command.as_ref().map(|(seq, _)| *seq)
     }
 
     /// The next event, with its number: emitted, and neither compared nor taken.
@@ -136,10 +127,16 @@ impl<E: Engine> Playback<E> {
             let is_due = !self.is_same && self.next_event < log.durable_end();
             return if is_due { self.compare(log) } else { Ok(Play::Event { is_recorded: self.is_same }) };
         }
+        if !self.is_applied {
+            return Ok(Play::Command);
+        }
         match self.commands.poll(input, Side::Input)? {
             Sourced::Read(request) => Ok(Play::Read(Side::Input, request)),
             Sourced::Record(SETUP, setup) => self.start(&setup),
-            Sourced::Record(seq, command) => Ok(self.apply(seq, command)),
+            Sourced::Record(seq, command) => {
+                (self.command, self.is_applied) = (Some((seq, command)), false);
+                Ok(Play::Command)
+            }
             Sourced::End if self.next_event < log.durable_end() => self.compare(log),
             Sourced::End => Ok(Play::CaughtUp),
         }
@@ -169,14 +166,19 @@ impl<E: Engine> Playback<E> {
         Ok(Play::Started)
     }
 
-    fn apply(&mut self, command: Seq, bytes: Bytes) -> Play {
+    /// Applies the next command; gives its number and the events that it emits. It takes as long as the engine does,
+    /// and needs no view.
+    ///
+    /// # Panics
+    /// If no command is next: a programmer error.
+    pub fn apply(&mut self) -> (Seq, &Events) {
+        assert!(!self.is_applied, "a command is applied once, after it was found to be next");
         self.emitted.clear();
-        self.taken = 0;
-        if let Some(engine) = &mut self.engine {
-            engine.apply(command, &bytes, &mut self.emitted);
+        (self.taken, self.is_applied) = (0, true);
+        if let (Some(engine), Some((seq, command))) = (&mut self.engine, &self.command) {
+            engine.apply(*seq, command, &mut self.emitted);
         }
-        self.command = Some((command, bytes));
-        Play::Applied { command, events: self.emitted.len() }
+        (self.command.as_ref().map_or(SETUP, |(seq, _)| *seq), &self.emitted)
     }
 
     /// Holds the next event against the recorded one. Where nothing was emitted, the log has too much.

@@ -28,7 +28,15 @@ fn nothing_is_answered_before_its_events_are_durable() {
     let mut studio = Studio::begin("0");
     studio.submit(b"1");
     studio.submit(b"0");
-    while studio.session.poll(studio.input.view(), studio.log.view()).unwrap() == SessionStep::Append {
+    loop {
+        match studio.session.poll(studio.input.view(), studio.log.view()).unwrap() {
+            SessionStep::Apply => {
+                studio.session.apply();
+                continue;
+            }
+            SessionStep::Append => {}
+            _ => break,
+        }
         let (_, event) = studio.session.event().unwrap();
         studio.log.append(crate::world::at(1), event).unwrap();
         studio.session.handle_appended();

@@ -123,6 +123,7 @@ impl Studio {
                     let bytes = self.disks.slice(side, read);
                     self.session.handle_read(side, Ok(bytes)).unwrap();
                 }
+                SessionStep::Apply => _ = self.session.apply(),
                 SessionStep::Append if self.events_left == 0 => break,
                 SessionStep::Append => {
                     let (seq, event) = self.session.event().unwrap();
