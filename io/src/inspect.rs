@@ -251,7 +251,7 @@ fn list<D: Disk>(disk: &D, target: &Target) -> Result<(Listing, Vec<ListingWarni
     }
 }
 
-fn open_directory(path: &Path) -> Result<StdDisk, InspectError> {
+pub(crate) fn open_directory(path: &Path) -> Result<StdDisk, InspectError> {
     StdDisk::open(path).map_err(|error| {
         let failure = io_failure(IoOperation::Open, &error);
         InspectError::Io { path: path.to_path_buf(), failure }

@@ -69,6 +69,7 @@ mod perform;
 mod reader;
 mod recover;
 mod segment_reader;
+pub mod session;
 mod set_aside;
 mod shared;
 mod spare;
@@ -109,9 +110,9 @@ pub use segment_reader::Target;
 pub use std_disk::{DirectoryLock, StdDisk};
 // The core's vocabulary, so that a program needs only this crate.
 pub use strandline_core::{
-    Batch, Config, Cut, DraftError, Event, EventDraft, Framing, FramingKind, InvalidName, IoCause, IoFailure,
-    IoOperation, JournalName, Listing, Pcpj, Poison, Proof, Pryj, PryjRecord, ReadError, ReadUpTo,
-    RecoveryError, RecoveryPolicy, Refusal, Repair, Report, ScanOptions, SegmentId, SegmentReport,
+    Batch, Config, Cut, DraftError, Engine, Event, EventDraft, Events, Framing, FramingKind, InvalidName,
+    IoCause, IoFailure, IoOperation, JournalName, Listing, Pcpj, Poison, Proof, Pryj, PryjRecord, ReadError,
+    ReadUpTo, RecoveryError, RecoveryPolicy, Refusal, Repair, Report, ScanOptions, SegmentId, SegmentReport,
     SegmentView, Seq, SyncPolicy, Timestamp, Verdict, View,
 };
 pub use ticket::Ticket;

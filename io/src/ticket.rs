@@ -50,6 +50,10 @@ impl<F: Framing, D: Disk> Ticket<F, D> {
         self.seq
     }
 
+    pub(crate) const fn commit(&self) -> &Arc<CommitState> {
+        &self.commit
+    }
+
     /// Blocks until the record is acknowledged, as the journal's sync policy has it.
     ///
     /// # Errors

@@ -61,6 +61,12 @@ impl<E: Engine> Session<E> {
         self.playback.engine()
     }
 
+    /// The newest command that was read.
+    #[must_use]
+    pub fn command(&self) -> Option<Seq> {
+        self.playback.command()
+    }
+
     /// What to append to the log next, and the number that it must get.
     #[must_use]
     pub fn event(&self) -> Option<(Seq, &[u8])> {

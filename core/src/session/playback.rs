@@ -94,6 +94,12 @@ impl<E: Engine> Playback<E> {
         self.engine.as_ref()
     }
 
+    /// The newest command that was read.
+    #[must_use]
+    pub fn command(&self) -> Option<Seq> {
+        self.command.as_ref().map(|(seq, _)| *seq)
+    }
+
     /// The number of the next event.
     #[must_use]
     pub const fn next_event(&self) -> Seq {

@@ -1,0 +1,218 @@
+//! The thread of a session's engine: durable commands in, durable events out, then answers.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use strandline_core::session::{Session, SessionStep, Side};
+use strandline_core::{Engine, Events, JournalName, Pryj, ReadRequest, Seq, View};
+
+use super::{Answer, Inner, SessionStopped};
+use crate::disk::Disk;
+use crate::reader::ReadBuffer;
+use crate::segment_reader::{SegmentReader, Target};
+
+/// Events gather up to so many bytes before they are committed, though commands follow.
+const GATHERED_BYTES_MAX: usize = 1 << 20;
+
+/// The engine, and what it works with.
+pub(super) struct Stage<E: Engine, D: Disk> {
+    inner: Arc<Inner<D>>,
+    session: Session<E>,
+    /// The log as it was when the session was opened: only that much is compared.
+    recorded: View<Pryj>,
+    files: [(SegmentReader<D>, ReadBuffer); 2],
+    /// Events that are not appended yet.
+    gathered: Events,
+    gathered_bytes: usize,
+    /// Commands that were applied, with the events that their answers tell.
+    applied: VecDeque<(Seq, Events)>,
+    /// Somebody waits for answers.
+    answers: bool,
+    /// Events that were appended.
+    pub(super) appended: u64,
+    /// Commands that were applied.
+    pub(super) commands: u64,
+}
+
+/// What the stage does next.
+enum Next {
+    Read(Side, ReadRequest),
+    Apply,
+    Gather,
+    Commit,
+    /// Something may have happened.
+    Look,
+    /// There will be no more commands.
+    End,
+}
+
+impl<E: Engine, D: Disk> Stage<E, D> {
+    pub(super) fn new(inner: Arc<Inner<D>>) -> Self {
+        let files = [&inner.input, &inner.events].map(|journal| {
+            let performer = &journal.shared().performer;
+            let target = Target::Journal(JournalName::clone(performer.journal()));
+            (SegmentReader::new(Arc::clone(performer.disk()), target), ReadBuffer::default())
+        });
+        Self {
+            recorded: inner.events.view(),
+            inner,
+            session: Session::new(),
+            files,
+            gathered: Events::default(),
+            gathered_bytes: 0,
+            applied: VecDeque::new(),
+            answers: false,
+            appended: 0,
+            commands: 0,
+        }
+    }
+
+    /// Goes through what is recorded, and appends what is missing.
+    pub(super) fn resume(&mut self) -> Result<(), Stop<E>> {
+        loop {
+            match self.next(false)? {
+                Next::Look | Next::End => break,
+                next => self.perform(next)?,
+            }
+        }
+        self.answers = true;
+        Ok(())
+    }
+
+    /// Answers commands until there will be no more.
+    pub(super) fn run(mut self) {
+        let stopped = loop {
+            let done = match self.next(true) {
+                Ok(Next::End) => break self.end(),
+                Ok(Next::Apply) => self.apply_guarded(),
+                Ok(next) => self.perform(next),
+                Err(stop) => Err(stop),
+            };
+            match done {
+                Ok(()) => {}
+                Err(Stop::Session(stopped)) => break stopped,
+                Err(Stop::Playback(error)) => break SessionStopped::Playback(error.to_string().into()),
+            }
+        };
+        self.inner.stop(stopped);
+    }
+
+    /// Why there are no more commands.
+    fn end(&self) -> SessionStopped {
+        self.inner.input.poisoned().map_or(SessionStopped::Closed, SessionStopped::Poisoned)
+    }
+
+    fn next(&mut self, waits: bool) -> Result<Next, Stop<E>> {
+        let shared = Arc::clone(self.inner.input.shared());
+        let state = shared.lock();
+        let step = self.session.poll(state.view(), &self.recorded).map_err(Stop::Playback)?;
+        Ok(match step {
+            SessionStep::Read(side, request) => Next::Read(side, request),
+            SessionStep::Append | SessionStep::Apply if self.gathered_bytes >= GATHERED_BYTES_MAX => {
+                Next::Commit
+            }
+            SessionStep::Append => Next::Gather,
+            SessionStep::Apply => Next::Apply,
+            SessionStep::CaughtUp if !self.gathered.is_empty() || !self.applied.is_empty() => Next::Commit,
+            SessionStep::CaughtUp if state.is_over() => Next::End,
+            SessionStep::CaughtUp => {
+                if waits {
+                    drop(shared.wait_for_progress(state, None));
+                }
+                Next::Look
+            }
+        })
+    }
+
+    fn perform(&mut self, next: Next) -> Result<(), Stop<E>> {
+        match next {
+            Next::Read(side, request) => self.read(side, request),
+            Next::Apply => {
+                self.apply();
+                Ok(())
+            }
+            Next::Gather => {
+                self.gather();
+                Ok(())
+            }
+            Next::Commit => self.commit(),
+            Next::Look => {
+                self.inner.make_room();
+                Ok(())
+            }
+            Next::End => Ok(()),
+        }
+    }
+
+    fn read(&mut self, side: Side, request: ReadRequest) -> Result<(), Stop<E>> {
+        let [input, events] = &mut self.files;
+        let (files, buffer) = match side {
+            Side::Input => input,
+            Side::Events => events,
+        };
+        let answer = buffer.fill(request.len, |buffer| files.read(request, buffer));
+        self.session.handle_read(side, answer).map_err(|error| Stop::Session(SessionStopped::Read(error)))
+    }
+
+    fn apply(&mut self) {
+        let (command, events) = self.session.apply();
+        self.commands += 1;
+        if self.answers {
+            self.applied.push_back((command, events.clone()));
+        }
+    }
+
+    fn apply_guarded(&mut self) -> Result<(), Stop<E>> {
+        let command = self.session.command().unwrap_or_default();
+        // The engine is not used again after a panic.
+        catch_unwind(AssertUnwindSafe(|| self.apply()))
+            .map_err(|_| Stop::Session(SessionStopped::Panicked { command }))
+    }
+
+    fn gather(&mut self) {
+        if let Some((_, event)) = self.session.event() {
+            self.gathered.push(event);
+            self.gathered_bytes += event.len();
+            self.session.handle_appended();
+        }
+    }
+
+    /// Makes the gathered events durable, and answers the commands that they belong to.
+    fn commit(&mut self) -> Result<(), Stop<E>> {
+        if !self.gathered.is_empty() {
+            let committed = self.inner.events.append_all(self.gathered.iter());
+            committed.map_err(|error| Stop::Session(SessionStopped::of(error.source)))?;
+            self.appended += self.gathered.len() as u64;
+            self.gathered.clear();
+            self.gathered_bytes = 0;
+        }
+        let durable_end = self.inner.events.durable_end();
+        let mut answers = Vec::new();
+        while let Some(answered) = self.session.poll_answered(durable_end) {
+            if let Some((command, events)) = self.applied.pop_front_of(answered.command) {
+                answers.push(Answer { command, first_event: answered.first, events });
+            }
+        }
+        self.inner.answer(answers);
+        Ok(())
+    }
+}
+
+/// Why a stage goes on no more.
+pub(super) enum Stop<E: Engine> {
+    Playback(strandline_core::session::PlaybackError<E::Error>),
+    Session(SessionStopped),
+}
+
+/// The front of a queue of commands, if it is this one.
+trait PopFrontOf {
+    fn pop_front_of(&mut self, command: Seq) -> Option<(Seq, Events)>;
+}
+
+impl PopFrontOf for VecDeque<(Seq, Events)> {
+    fn pop_front_of(&mut self, command: Seq) -> Option<(Seq, Events)> {
+        self.front().filter(|(front, _)| *front == command)?;
+        self.pop_front()
+    }
+}

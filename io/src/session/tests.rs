@@ -1,0 +1,241 @@
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use super::*;
+use crate::Events;
+use crate::directory::Directory;
+use crate::session::{PlaybackError, ReplayCheckError, SessionOpenError};
+use crate::test_disk::{EIO, ENOSPC, Fault, TestDisk};
+
+/// Adds up what it is told, and panics at a word.
+struct Adder(u64);
+
+#[derive(Debug, thiserror::Error)]
+#[error("no number")]
+struct NoNumber;
+
+impl Engine for Adder {
+    const ID: &'static str = "adder/1";
+    type Error = NoNumber;
+
+    fn start(setup: &[u8]) -> Result<Self, NoNumber> {
+        std::str::from_utf8(setup).ok().and_then(|text| text.parse().ok()).map(Self).ok_or(NoNumber)
+    }
+
+    fn apply(&mut self, seq: Seq, command: &[u8], events: &mut Events) {
+        assert!(command != b"panic", "the engine panics here");
+        self.0 += command.len() as u64;
+        for _ in 0..seq.get() % 3 {
+            events.push(format!("{} after {}", self.0, String::from_utf8_lossy(command)).as_bytes());
+        }
+    }
+}
+
+type Adding = Session<Adder, TestDisk>;
+
+fn settings() -> SessionSettings {
+    let small = || strandline_core::Config { segment_bytes: 4_096, reserve_bytes: 0, ..crate::config() };
+    SessionSettings { input: small(), events: small(), ..SessionSettings::default() }
+}
+
+fn begin(disk: &TestDisk) -> Adding {
+    Adding::create_new(&Directory::on(disk.clone()), b"100", settings()).unwrap()
+}
+
+fn check(disk: &TestDisk) -> Result<Checked, ReplayCheckError<NoNumber>> {
+    replay_check::<Adder>(disk.path(), |_, _| {})
+}
+
+fn refused(disk: &TestDisk, settings: SessionSettings) -> SessionOpenError<NoNumber> {
+    Adding::open(&Directory::on(disk.clone()), settings).map(drop).unwrap_err()
+}
+
+fn is_pending(ticket: &mut SessionTicket<TestDisk>) -> bool {
+    matches!(Pin::new(ticket).poll(&mut Context::from_waker(Waker::noop())), Poll::Pending)
+}
+
+#[test]
+fn many_producers_are_answered_with_their_own_events() {
+    let disk = TestDisk::new();
+    let session = begin(&disk);
+    let producers: Vec<_> = (0..4)
+        .map(|producer| {
+            let session = session.clone();
+            thread::spawn(move || {
+                for n in 0..100 {
+                    let command = format!("{producer}.{n}");
+                    let answer = session.submit(command.as_bytes()).unwrap().wait().unwrap();
+                    assert_eq!(answer.events.len() as u64, answer.command.get() % 3);
+                    for event in answer.events.iter() {
+                        assert!(String::from_utf8_lossy(event).ends_with(&format!(" after {command}")));
+                    }
+                    assert!(session.durable_end(Side::Events) >= answer.first_event);
+                }
+            })
+        })
+        .collect();
+    producers.into_iter().for_each(|producer| producer.join().unwrap());
+    session.close().unwrap();
+    let checked = check(&disk).unwrap();
+    assert_eq!((checked.commands, checked.events), (400, 400));
+    let (session, resumed) = Adding::open(&Directory::on(disk.clone()), settings()).unwrap();
+    assert_eq!((resumed.commands, resumed.events, resumed.appended), (400, 400, 0));
+    assert_eq!(session.submit(b"one more").unwrap().wait().unwrap().first_event, Seq::new(401));
+    session.close().unwrap();
+    assert!(matches!(session.submit(b"late"), Err(SubmitError::Stopped(SessionStopped::Closed))));
+}
+
+#[test]
+fn nothing_is_answered_before_command_and_events_are_synced_and_input_goes_first() {
+    let disk = TestDisk::new();
+    let session = begin(&disk);
+    disk.take_log();
+    disk.hold_syncs();
+    let mut ticket = session.submit(b"a").unwrap();
+    disk.wait_for_held_sync();
+    assert!(is_pending(&mut ticket));
+    assert!(!disk.take_log().iter().any(|call| call.contains("events")), "input is not durable yet");
+    disk.release_syncs();
+    ticket.wait().unwrap();
+    let log = disk.take_log();
+    let at =
+        |call: &str| log.iter().position(|line| line.starts_with(call)).unwrap_or_else(|| panic!("{log:?}"));
+    assert!(at("sync input") < at("write events") && at("write events") < at("sync events"));
+}
+
+#[test]
+fn events_that_are_missing_at_the_end_are_appended_and_a_missing_log_only_when_asked() {
+    let disk = TestDisk::new();
+    let session = begin(&disk);
+    let tickets: Vec<_> = (0..50).map(|n| session.submit(format!("{n}").as_bytes()).unwrap()).collect();
+    tickets.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
+    session.close().unwrap();
+    drop(session);
+    let whole = check(&disk).unwrap();
+    let log = "events-00000000000000000001.seg";
+    let bytes = disk.read(log);
+    disk.put(log, &bytes[..bytes.len() / 2]);
+    let cut = check(&disk).unwrap_err();
+    assert!(cut.difference().is_some_and(|found| found.recorded.is_none()), "{cut}");
+    let (session, resumed) = Adding::open(&Directory::on(disk.clone()), settings()).unwrap();
+    assert!((10..40).contains(&resumed.appended), "{resumed:?}");
+    session.close().unwrap();
+    drop(session);
+    assert_eq!(check(&disk).unwrap(), whole);
+
+    std::fs::remove_file(disk.path().join(log)).unwrap();
+    let missing = refused(&disk, settings());
+    assert!(matches!(missing, SessionOpenError::EventsMissing { commands: 50 }), "{missing}");
+    let is_segment = |name: &String| name.starts_with("events") && name.ends_with(".seg");
+    assert!(!disk.names().iter().any(is_segment), "nothing was made");
+    let rebuild = SessionSettings { rebuild_events: true, ..settings() };
+    let (session, resumed) = Adding::open(&Directory::on(disk.clone()), rebuild).unwrap();
+    assert_eq!(resumed.appended, whole.events);
+    session.close().unwrap();
+    assert_eq!(check(&disk).unwrap(), whole);
+}
+
+#[test]
+fn a_log_that_differs_is_refused_and_not_changed() {
+    let disk = TestDisk::new();
+    let session = begin(&disk);
+    session.submit(b"a").unwrap().wait().unwrap();
+    session.submit(b"b").unwrap().wait().unwrap();
+    session.close().unwrap();
+    drop(session);
+    let directory = Directory::on(disk.clone());
+    let (events, _) = directory.journal::<Pryj>("events", crate::config()).unwrap();
+    events.append(b"foreign").unwrap();
+    events.close().unwrap();
+    let log = disk.read("events-00000000000000000001.seg");
+    let refused = refused(&disk, settings());
+    let SessionOpenError::Playback(PlaybackError::Differs(found)) = refused else { panic!("{refused}") };
+    assert_eq!((found.event, found.command), (Seq::new(4), Some(Seq::new(2))));
+    assert_eq!(found.recorded.as_deref(), Some(&b"foreign"[..]));
+    assert_eq!(check(&disk).unwrap_err().difference(), Some(&*found));
+    assert_eq!(disk.read("events-00000000000000000001.seg"), log);
+}
+
+#[test]
+fn what_is_there_is_not_begun_again_and_what_is_not_is_not_opened() {
+    let disk = TestDisk::new();
+    let directory = Directory::on(disk.clone());
+    assert!(matches!(refused(&disk, settings()), SessionOpenError::NoSession));
+    let start = Adding::create_new(&directory, b"many", settings()).unwrap_err();
+    assert!(matches!(start, SessionOpenError::Start(NoNumber)), "{start}");
+    assert!(disk.names().is_empty(), "{:?}", disk.names());
+    begin(&disk).close().unwrap();
+    let again = Adding::create_new(&directory, b"100", settings()).unwrap_err();
+    assert!(matches!(again, SessionOpenError::AlreadyExists { input: 1, events: 0 }), "{again}");
+    assert!(Adding::open(&directory, settings()).is_ok());
+}
+
+#[test]
+fn a_panic_of_the_engine_stops_the_session_and_everybody_is_told() {
+    let disk = TestDisk::new();
+    let session = begin(&disk);
+    disk.hold_syncs();
+    let tickets = [&b"a"[..], b"panic", b"b"].map(|command| session.submit(command).unwrap());
+    disk.release_syncs();
+    let answers = tickets.map(SessionTicket::wait);
+    for answer in &answers[1..] {
+        let stopped = matches!(answer, Err(SubmitError::Stopped(SessionStopped::Panicked { command })) if command.get() == 2);
+        assert!(stopped, "{answer:?}");
+    }
+    assert!(matches!(session.submit(b"c"), Err(SubmitError::Stopped(SessionStopped::Panicked { .. }))));
+    assert!(matches!(session.close(), Err(SessionStopped::Panicked { .. })));
+}
+
+#[test]
+fn a_full_disk_refuses_a_command_and_the_session_goes_on() {
+    let disk = TestDisk::new();
+    let session = begin(&disk);
+    session.submit(b"a").unwrap().wait().unwrap();
+    disk.inject("write input", Fault::Error(ENOSPC), 1);
+    let refused = session.submit(b"b").unwrap().wait().unwrap_err();
+    assert!(matches!(refused, SubmitError::Refused(AppendError::NoSpace)), "{refused}");
+    let answer = session.submit(b"c").unwrap().wait().unwrap();
+    assert_eq!((answer.command, answer.events.len()), (Seq::new(2), 2), "the number is given out again");
+    session.close().unwrap();
+    assert_eq!(check(&disk).unwrap().commands, 2);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_stops_the_session_and_opening_appends_what_is_missing() {
+    for (call, fault) in [("write events", ENOSPC), ("write events", EIO), ("sync events", EIO)] {
+        let disk = TestDisk::new();
+        let session = begin(&disk);
+        session.submit(b"a").unwrap().wait().unwrap();
+        disk.inject(call, Fault::Error(fault), 1);
+        let stopped = session.submit(b"b").unwrap().wait().unwrap_err();
+        assert!(matches!(stopped, SubmitError::Stopped(_)), "{stopped}");
+        assert!(session.close().is_err());
+        drop(session);
+        let (session, resumed) = Adding::open(&Directory::on(disk.clone()), settings()).unwrap();
+        assert_eq!((resumed.commands, resumed.events), (2, 3), "{call} {fault}");
+        session.close().unwrap();
+        assert_eq!(check(&disk).unwrap().events, 3);
+    }
+}
+
+#[test]
+fn who_submits_more_than_may_be_in_flight_waits() {
+    let disk = TestDisk::new();
+    let few = SessionSettings { unanswered_max: 2, ..settings() };
+    let session = Adding::create_new(&Directory::on(disk.clone()), b"0", few).unwrap();
+    disk.hold_syncs();
+    let first = [b"a", b"b"].map(|command| session.submit(command).unwrap());
+    let third = {
+        let session = session.clone();
+        thread::spawn(move || session.submit(b"c").unwrap().wait().unwrap().command)
+    };
+    disk.wait_for_held_sync();
+    assert_eq!(session.inner.lock().unanswered.len(), 2);
+    disk.release_syncs();
+    first.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
+    assert_eq!(third.join().unwrap(), Seq::new(3));
+}
