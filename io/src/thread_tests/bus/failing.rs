@@ -126,7 +126,7 @@ fn without_space_nobody_is_told_that_an_acknowledgement_is_durable() {
         }
         let accepted = Arc::new(AtomicU64::new(0));
         let acknowledge = |sequences: [u64; 2]| {
-            let (mine, held, accepted) = (bus.clone(), disk.clone(), Arc::clone(&accepted));
+            let (mine, accepted) = (bus.clone(), Arc::clone(&accepted));
             spawn(move || {
                 for sequence in sequences {
                     let ack = crate::bus::AckRequest { subscription_id: id, sequence: Seq::new(sequence) };
@@ -138,7 +138,6 @@ fn without_space_nobody_is_told_that_an_acknowledgement_is_durable() {
                         Err(other) => panic!("{other}"),
                     }
                 }
-                drop(held);
             })
         };
         let threads = [acknowledge([1, 3]), acknowledge([2, 3]), acknowledge([3, 4])];
