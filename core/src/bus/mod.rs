@@ -35,7 +35,6 @@ pub use deliver::{Delivery, EventBatch, Events};
 pub use error::{AcknowledgeError, RestoreError, SubscribeError};
 pub use gap::{GapReason, SubscriptionGap};
 use record::Record;
-pub use record::RecordError;
 pub use restore::Restore;
 use retain::PendingTrim;
 pub use retain::{Loss, RetentionPlan};
@@ -351,7 +350,9 @@ impl EventBus {
     pub fn awaits_record(&self, subscription: SubscriptionId) -> bool {
         self.subscriptions.get(&subscription).is_some_and(|found| {
             let phase = found.connection.as_ref().map(|connection| connection.phase);
-            phase == Some(subscription::Phase::GapDue) && found.is_durable() && !found.is_recorded(self.recorded)
+            phase == Some(subscription::Phase::GapDue)
+                && found.is_durable()
+                && !found.is_recorded(self.recorded)
         })
     }
 

@@ -4,10 +4,10 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
-use super::{Acknowledged, RecordId};
 use super::gap::{GapReason, RecordedGap, SubscriptionGap};
 use super::lifecycle::{SubscriptionState, Trigger, next_state};
 use super::record::{Presence, Record, Recorded};
+use super::{Acknowledged, RecordId};
 use crate::{Cursor, Filter, Pcpj, ReadUpTo, Seq, Timestamp, View};
 
 /// The identity of a subscription. Never given out twice in one directory.
