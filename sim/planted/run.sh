@@ -17,7 +17,8 @@ export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 
 copy=$work/copy
 mkdir "$copy"
-git -C "$root" ls-files -z | (cd "$root" && xargs -0 tar -c) | tar -x -C "$copy"
+# As changed now: in a target directory that an earlier run has left, cargo would take what that planted for built from this.
+git -C "$root" ls-files -z | (cd "$root" && xargs -0 tar -c) | tar -x -m -C "$copy"
 
 # Runs the explorer over a bounded number of seeds; sets caught_by and after.
 explore() {

@@ -1,6 +1,7 @@
 //! Keeping a bus within its bounds: retention, records that nobody waits for, and room for what is published. And the
 //! end of it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
 use strandline_core::bus::RetentionPlan;
@@ -54,9 +55,10 @@ impl<D: Disk> Inner<D> {
                 state.core.record_now();
             }
         }
-        let kept = self.keep();
+        // A disk that panics has poisoned its journal. Those who wait for room have to be told all the same.
+        let kept = catch_unwind(AssertUnwindSafe(|| self.keep()));
         if let Some(first) = waiting
-            && (kept.is_err() || !self.lock().core.is_trimming())
+            && (!matches!(kept, Ok(Ok(()))) || !self.lock().core.is_trimming())
         {
             self.events.refuse_waiting(first);
         }

@@ -7,7 +7,7 @@ use shuttle::rand::{Rng, thread_rng};
 use strandline_core::{Retention, Seq};
 
 use super::{Follower, KEEPS_ALL, MemoryDisk, draft, explore, open, open_with, payload, settings, spawn};
-use crate::bus::{EventBusError, Received, SUBSCRIPTIONS, Subscribe};
+use crate::bus::{EVENT_JOURNAL, EventBusError, Received, SUBSCRIPTIONS, Subscribe};
 use crate::test_disk::{EIO, ENOSPC};
 use crate::thread_tests::memory_disk::Fault;
 
@@ -62,7 +62,8 @@ fn without_records_nothing_is_dropped_and_a_publisher_is_refused() {
         let disk = MemoryDisk::default();
         let bus = open_with(&disk, settings(Retention { compact_above: 600 << 10, ..KEEPS_ALL }));
         let subscription = bus.subscribe(Subscribe::durable("a")).unwrap();
-        disk.inject_in(SUBSCRIPTIONS, "sync", 0, Fault::Error(EIO));
+        let fault = if super::either() { Fault::Panic } else { Fault::Error(EIO) };
+        disk.inject_in(SUBSCRIPTIONS, "sync", 0, fault);
         let publishers = [1, 2].map(|_| {
             let mine = bus.clone();
             spawn(move || (0..9).filter(|_| mine.publish(draft(&[b'x'; 60_000])).is_err()).count())
@@ -75,6 +76,33 @@ fn without_records_nothing_is_dropped_and_a_publisher_is_refused() {
         // Its gap was decided on, and can be neither recorded nor told.
         let told = follower.follow(held);
         assert!(matches!(told, None | Some(Received::Closed)), "{told:?}");
+        assert!(matches!(bus.close(), Err(EventBusError::Poisoned(_))));
+    });
+}
+
+/// Subscribers are given what is durable, and then told. What they acknowledge is still recorded, in time and by the close.
+#[test]
+fn a_stopped_journal_of_events_stops_no_acknowledgement() {
+    explore("events that fail", 1_000, || {
+        let disk = MemoryDisk::default();
+        let bus = open(&disk);
+        for n in 0..2 {
+            bus.publish(draft(&payload(1, n))).unwrap();
+        }
+        let subscription = bus.subscribe(Subscribe::durable("a").after(0)).unwrap();
+        disk.inject_in(EVENT_JOURNAL, "sync", thread_rng().gen_range(0..2), Fault::Error(EIO));
+        let mut follower = Follower::new(subscription, 1, Some(&disk));
+        let follows = spawn(move || {
+            assert!(matches!(follower.follow(u64::MAX), Some(Received::Closed)));
+            follower
+        });
+        while bus.publish(draft(&payload(1, 9))).is_ok() {}
+        let follower = follows.join().unwrap().unwrap();
+        let last = Seq::new(follower.next - 1);
+        follower.subscription.acknowledge_soon(last).unwrap();
+        while super::after_power_loss(&disk).pointer < last {
+            shuttle::thread::yield_now();
+        }
         assert!(matches!(bus.close(), Err(EventBusError::Poisoned(_))));
     });
 }
@@ -98,7 +126,7 @@ fn without_space_nobody_is_told_that_an_acknowledgement_is_durable() {
         }
         let accepted = Arc::new(AtomicU64::new(0));
         let acknowledge = |sequences: [u64; 2]| {
-            let (mine, held, accepted) = (bus.clone(), disk.clone(), Arc::clone(&accepted));
+            let (mine, accepted) = (bus.clone(), Arc::clone(&accepted));
             spawn(move || {
                 for sequence in sequences {
                     let ack = crate::bus::AckRequest { subscription_id: id, sequence: Seq::new(sequence) };
@@ -110,7 +138,6 @@ fn without_space_nobody_is_told_that_an_acknowledgement_is_durable() {
                         Err(other) => panic!("{other}"),
                     }
                 }
-                drop(held);
             })
         };
         let threads = [acknowledge([1, 3]), acknowledge([2, 3]), acknowledge([3, 4])];

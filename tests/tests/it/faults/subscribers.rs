@@ -250,7 +250,6 @@ fn fault_091_what_a_subscriber_does_not_take_is_in_no_memory() {
     }
     // 30 MB went past each of them.
     let grown = memory_max() - before;
-    eprintln!("DBG grown {grown}");
     assert!(grown < 8 * MIB, "{grown} bytes");
     let end = Seq::new(100 + 3_000 + EVENTS + 1);
     for (one, next) in stalled.iter_mut().zip([taken[0], taken[1], Seq::new(101)]) {
