@@ -76,7 +76,8 @@ pub struct Config {
     /// no.
     pub index_events: bool,
     /// The files of all segments, reserved zeros included, stay within this many bytes: what would make them larger
-    /// is refused as on a full disk, and goes on once old segments are removed. Default: no limit.
+    /// is refused as on a full disk, and goes on once old segments are removed. A mark that has no room is left out.
+    /// Default: no limit.
     pub segments_bytes_max: u64,
     /// What does not fit into that waits for a trim rather than being refused, until
     /// [`Journal::refuse_waiting`](crate::Journal::refuse_waiting). Default no.

@@ -2,6 +2,7 @@
 
 mod process;
 pub(crate) mod publisher;
+mod stopping_disk;
 mod story;
 pub(crate) mod subscriber;
 mod wire;
@@ -20,7 +21,7 @@ use story::Story;
 /// Show what a bus promises: kill its processes, and check that nothing is missing.
 ///
 /// In a temporary directory, a publisher process holds an event bus, and subscriber processes are connected to it. They
-/// are killed with SIGKILL and started again, and every line that is printed was checked. Exit code 1 if something
+/// are killed with SIGKILL, one in the middle of a write, and started again, and every line that is printed was checked. Exit code 1 if something
 /// is missing. Takes a few seconds, and leaves nothing behind.
 #[derive(Args)]
 pub(crate) struct Flags {

@@ -11,12 +11,16 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use strandline::bus::{AckRequest, BusSettings, EventBus, Received, Retention, Subscribe, Subscription};
-use strandline::{Directory, EventDraft};
+use strandline::bus::{self, AckRequest, BusSettings, Received, Retention, Subscribe};
+use strandline::{Directory, EventDraft, StdDisk};
 use strandline_core::{Seq, Verdict};
 
+use super::stopping_disk::StoppingDisk;
 use super::wire::{Opened, PublisherTells, Sent, ToPublisher, ToSubscriber, receive, send};
 use crate::outcome::{Ended, Failure};
+
+type EventBus = bus::EventBus<StoppingDisk>;
+type Subscription = bus::Subscription<StoppingDisk>;
 
 /// Events that are published and not waited for yet.
 const IN_FLIGHT_MAX: usize = 64;
@@ -33,7 +37,10 @@ pub(crate) struct Flags {
 
 /// Publishes and serves until standard input ends.
 pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
-    let directory = Directory::open(&flags.directory)?;
+    let disk = StdDisk::create(&flags.directory).map_err(Failure::cannot_run)?;
+    let _lock = disk.try_lock().map_err(Failure::cannot_run)?;
+    let stops = Arc::new(AtomicBool::new(false));
+    let directory = Directory::on(StoppingDisk::new(disk, Arc::clone(&stops), stopped));
     let mut settings = BusSettings { may_drop_at_open: true, ..BusSettings::default() };
     if let Some(bytes_max) = flags.bytes_max {
         settings.bus.retention = Retention { bytes_max, compact_above: bytes_max, ..Retention::default() };
@@ -56,19 +63,23 @@ pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
         is_cut: matches!(events.verdict, Verdict::Cut(_)),
     }))?;
     for order in io::stdin().lock().lines() {
-        obey(&bus, &order.map_err(Failure::problem)?)?;
+        obey(&bus, &stops, &order.map_err(Failure::problem)?)?;
     }
     bus.close().map_err(Failure::problem)?;
     Ok(Ended::Sound)
 }
 
-fn obey(bus: &EventBus, order: &str) -> Result<(), Failure> {
+fn obey(bus: &EventBus, stops: &AtomicBool, order: &str) -> Result<(), Failure> {
     match order.split_once(' ').unwrap_or((order, "")) {
         ("publish", count) => publish(bus, count.parse().map_err(Failure::problem)?, SMALL),
         ("large", count) => publish(bus, count.parse().map_err(Failure::problem)?, LARGE),
         ("flood", _) => {
             let bus = bus.clone();
             thread::spawn(move || publish(&bus, u64::MAX, SMALL));
+            Ok(())
+        }
+        ("stop", _) => {
+            stops.store(true, Ordering::SeqCst);
             Ok(())
         }
         ("first", _) => tell(&PublisherTells::First(bus.events().first().get())),
@@ -95,7 +106,7 @@ fn publish(bus: &EventBus, count: u64, size: usize) -> Result<(), Failure> {
     let (sender, tickets) = sync_channel(IN_FLIGHT_MAX);
     let telling = thread::spawn(move || {
         for (sent, ticket) in tickets {
-            let ticket: strandline::Ticket<_> = ticket;
+            let ticket: strandline::Ticket<_, _> = ticket;
             ticket.wait().map_err(Failure::problem)?;
             tell(&PublisherTells::Durable(sent))?;
         }
@@ -114,6 +125,12 @@ fn publish(bus: &EventBus, count: u64, size: usize) -> Result<(), Failure> {
     }
     drop(sender);
     telling.join().unwrap_or_else(|_| Err(Failure::problem(anyhow::anyhow!("the telling thread panicked"))))
+}
+
+/// A write has stopped, and goes on no more.
+fn stopped(written: usize, of: usize) {
+    // Without a story there is nobody to tell, and nobody to go on for.
+    let _ = tell(&PublisherTells::Stopped(written, of));
 }
 
 fn tell(message: &PublisherTells) -> Result<(), Failure> {

@@ -20,6 +20,8 @@ pub(super) struct Sent {
 pub(super) enum PublisherTells {
     /// The bus is open.
     Opened(Opened),
+    /// A write has stopped in the middle, with so many bytes written of so many.
+    Stopped(usize, usize),
     /// This event is durable.
     Durable(Sent),
     /// This subscriber is not connected any more.

@@ -18,8 +18,8 @@ fn it_tells_its_story_and_leaves_nothing_behind() {
     let text = ran.succeeds().text();
     for told in [
         "context: killed with SIGKILL",
-        "publisher: killed with SIGKILL while it published as fast as it could",
-        "opens the bus again and finds",
+        "publisher: stopped in the middle of a write",
+        "and cuts off half an event (torn: segment",
         "none lacks, none comes twice, each byte as it was published",
         "is told that it does not get",
         "both journals are sound, every check held",

@@ -66,6 +66,18 @@ pub enum AcknowledgeError {
         /// The last event that it was given.
         delivered: Seq,
     },
+    /// There is no such event yet.
+    #[error(
+        "subscription {subscription} cannot acknowledge event {sequence}: the journal ends before {end}; acknowledge at most the event before that"
+    )]
+    BeyondEnd {
+        /// The subscription.
+        subscription: SubscriptionId,
+        /// What was to be acknowledged.
+        sequence: Seq,
+        /// One past the last durable event.
+        end: Seq,
+    },
 }
 
 /// Why the records of the journal `subscriptions` cannot be taken in.

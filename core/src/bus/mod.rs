@@ -199,9 +199,9 @@ impl EventBus {
         let Some(found) = self.subscriptions.get_mut(&subscription) else {
             return Err(AcknowledgeError::Unknown { subscription });
         };
-        if sequence >= events.durable_end() {
-            let delivered = found.delivered;
-            return Err(AcknowledgeError::NeverDelivered { subscription, sequence, delivered });
+        let end = events.durable_end();
+        if sequence >= end {
+            return Err(AcknowledgeError::BeyondEnd { subscription, sequence, end });
         }
         found.acknowledge(sequence, wall);
         self.urgent = true;

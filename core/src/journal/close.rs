@@ -13,7 +13,10 @@ impl<F: Framing> Journal<F> {
         let (end, first) = (self.view.written_end(), self.view.first());
         if self.has_unsynced_records() {
             self.start_sync();
-        } else if self.active.layout.has_marks() && !self.active.states(end, first) {
+        } else if self.active.layout.has_marks()
+            && !self.active.states(end, first)
+            && self.has_room_for_mark()
+        {
             let mark = self.active.mark(end, first);
             let id = self.write_mark(&mark);
             self.phase = Phase::ClosingMark(id, mark);

@@ -103,6 +103,7 @@ impl<F: Framing> Journal<F> {
             && self.active.layout.has_marks()
             && !self.has_unsynced_records()
             && !self.active.states(self.view.durable_end(), self.view.first())
+            && self.has_room_for_mark()
     }
 
     pub(super) fn handle_reserve(&mut self, result: Result<(), IoFailure>) {
@@ -217,8 +218,8 @@ impl<F: Framing> Journal<F> {
     fn start_reserve(&mut self, end: u64) {
         let step = self.config.reserve_bytes.min(RESERVE_STEP);
         let from = self.active.extent.max(end);
-        let sealed = self.view.bytes().saturating_sub(self.active.end);
-        let to = from.saturating_add(step).min(self.config.segment_bytes).min(self.room(sealed));
+        let room = self.room(self.sealed_bytes());
+        let to = from.saturating_add(step).min(self.config.segment_bytes).min(room);
         let enough = from - end >= step / 2;
         if self.active.reserve != Reserve::Ready || enough || to <= from {
             return;

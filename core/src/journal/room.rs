@@ -18,13 +18,25 @@ impl<F: Framing> Journal<F> {
         self.config.segments_bytes_max.saturating_sub(others)
     }
 
-    /// Whether a commit of this many record bytes fits, in a new segment if it rolls.
+    /// Bytes of all segments but the last.
+    pub(super) fn sealed_bytes(&self) -> u64 {
+        self.view.bytes().saturating_sub(self.active.end)
+    }
+
+    /// Whether one more mark fits into the last segment. Where it does not, it is left out as on a full disk.
+    pub(super) fn has_room_for_mark(&self) -> bool {
+        self.active.end.saturating_add(F::MARK_LEN as u64) <= self.room(self.sealed_bytes())
+    }
+
+    /// Whether a commit of this many record bytes fits, in a new segment if it rolls, and leaves room for the mark
+    /// that proves it once nothing follows.
     pub(super) fn room_for(&self, record_bytes: u64, rolls: bool) -> Room {
-        let bytes = record_bytes.saturating_add(marks_len::<F>(self.layout));
+        let proof = if self.layout.has_marks() { F::MARK_LEN as u64 } else { 0 };
+        let bytes = record_bytes.saturating_add(marks_len::<F>(self.layout) + proof);
         let (others, file) = if rolls {
             (self.view.bytes(), bytes.saturating_add(head_len::<F>()))
         } else {
-            (self.view.bytes().saturating_sub(self.active.end), self.active.end.saturating_add(bytes))
+            (self.sealed_bytes(), self.active.end.saturating_add(bytes))
         };
         // Zeros are made within the bound, so that none of them reach further.
         if file <= self.room(others) {

@@ -174,7 +174,8 @@ impl<F: Framing> Recovery<F> {
         let (durable_end, first) = (plan.report.end, plan.report.first);
         let Some(salt) = salt else { return self.finish(plan, last_mark) };
         let mark = Mark { durable_end, salt, offset, first };
-        if last_mark.is_some_and(|last| last.states_same(&mark)) {
+        let has_room = plan.view.bytes().saturating_add(F::MARK_LEN as u64) <= self.config.segments_bytes_max;
+        if last_mark.is_some_and(|last| last.states_same(&mark)) || !has_room {
             return self.finish(plan, last_mark);
         }
         let mut data = BytesMut::with_capacity(F::MARK_LEN);

@@ -23,6 +23,12 @@ fn append(journal: &mut Journal<Pryj>, world: &mut World) -> bool {
     told.iter().any(|output| matches!(output, Output::Durable { .. }))
 }
 
+/// Appends until there is no room.
+fn fill(journal: &mut Journal<Pryj>, world: &mut World) {
+    let full = (0..BOUND).any(|_| !append(journal, world));
+    assert!(full, "a bound is reached");
+}
+
 fn trim_segments(journal: &mut Journal<Pryj>, n: usize) {
     let first = journal.view().segments().nth(n).unwrap().first();
     journal.trim_to(first);
@@ -33,7 +39,7 @@ fn beyond_the_bound_a_journal_is_full_and_goes_on_once_a_segment_is_gone() {
     for reserve in [0, 400] {
         let mut world = World::default();
         let mut journal = bounded(&mut world, reserve);
-        while append(&mut journal, &mut world) {}
+        fill(&mut journal, &mut world);
         let full = journal.next_seq();
         assert!(full > Seq::new(8), "a bound is used: {full}");
         assert!(!append(&mut journal, &mut world), "still full");
@@ -49,7 +55,7 @@ fn beyond_the_bound_a_journal_is_full_and_goes_on_once_a_segment_is_gone() {
 fn a_commit_waits_for_the_removal_that_makes_its_room_and_for_no_other() {
     let mut world = World::default();
     let mut journal = bounded(&mut world, 0);
-    while append(&mut journal, &mut world) {}
+    fill(&mut journal, &mut world);
     trim_segments(&mut journal, 1);
     journal.append(at(1), &[7; 60]).unwrap();
     let mut effects = Vec::new();
@@ -70,7 +76,7 @@ fn a_commit_waits_for_the_removal_that_makes_its_room_and_for_no_other() {
 fn a_removal_that_fails_leaves_it_full_rather_than_too_large() {
     let mut world = World::default();
     let mut journal = bounded(&mut world, 0);
-    while append(&mut journal, &mut world) {}
+    fill(&mut journal, &mut world);
     world.fault = Some(Box::new(|effect| {
         matches!(effect, Effect::Remove { .. }).then_some(IoFailure::new(IoOperation::Remove, IoCause::Other))
     }));

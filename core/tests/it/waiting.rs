@@ -2,7 +2,7 @@
 
 use strandline_core::{Config, Effect, Journal, Output, Pryj, Seq};
 
-use crate::world::{World, answer, at, drain, open, small, take};
+use crate::world::{World, answer, at, drain, idle, open, small, take};
 
 /// A journal whose bound of 1,000 bytes is reached, and one more record that waits.
 fn full(world: &mut World) -> Box<Journal<Pryj>> {
@@ -77,22 +77,60 @@ const FIRST: usize = 16 + 40 + 116;
 
 #[test]
 fn a_bound_is_filled_to_the_last_byte_and_not_beyond() {
-    // A commit that crosses a page has a mark at either end.
-    let fills = 8_192 - FIRST - 40 - 16 - 40;
+    // A commit that crosses a page has a mark at either end, and the closing mark comes behind it.
+    let fills = 8_192 - FIRST - 40 - 16 - 40 - 40;
     for (len, has_room) in [(fills, true), (fills + 1, false)] {
         let mut world = World::default();
         let config = Config { segments_bytes_max: 8_192, ..small(2) };
         let (mut journal, _) = open::<Pryj>(&mut world, config).unwrap();
         assert!(fits(&mut journal, &mut world, 100));
         assert_eq!(fits(&mut journal, &mut world, len), has_room, "{len}");
+        crate::world::close(journal, &mut world);
         assert_eq!(world.last_file().len() == 8_192, has_room);
+    }
+}
+
+/// A journal at its bound of 8,192 bytes, with two records and the idle mark behind them.
+fn filled(world: &mut World) -> Box<Journal<Pryj>> {
+    let config = Config { segments_bytes_max: 8_192, ..small(2) };
+    let (mut journal, _) = open::<Pryj>(world, config).unwrap();
+    assert!(fits(&mut journal, world, 100));
+    assert!(fits(&mut journal, world, 8_192 - FIRST - 40 - 16 - 40 - 40));
+    idle(&mut journal, world);
+    assert_eq!(world.last_file().len(), 8_192);
+    journal
+}
+
+#[test]
+fn idle_and_closing_marks_that_have_no_room_are_left_out() {
+    let mut world = World::default();
+    let mut journal = filled(&mut world);
+    // The start moves, which a mark would state.
+    journal.trim_to(Seq::new(1));
+    idle(&mut journal, &mut world);
+    assert_eq!(world.last_file().len(), 8_192);
+    assert_eq!(journal.next_deadline(), None, "nothing is due again and again");
+    crate::world::close(journal, &mut world);
+    assert_eq!(world.last_file().len(), 8_192);
+}
+
+#[test]
+fn the_mark_of_an_opening_has_room_or_is_left_out() {
+    for (bound, marks) in [(8_191, 0), (8_192, 1)] {
+        let mut world = World::default();
+        filled(&mut world);
+        world.last_file().truncate(8_192 - 40);
+        let config = Config { segments_bytes_max: bound, ..small(2) };
+        let (journal, report) = open::<Pryj>(&mut world, config).unwrap();
+        assert_eq!((report.end, journal.view().durable_end()), (Seq::new(2), Seq::new(2)));
+        assert_eq!(world.last_file().len(), 8_192 - 40 + 40 * marks, "{bound}");
     }
 }
 
 #[test]
 fn a_new_segment_fits_with_its_head_and_marks_or_not_at_all() {
     let first = 56 + 8_016 + 40;
-    let second = 56 + 40 + 1_016 + 40;
+    let second = 56 + 40 + 1_016 + 40 + 40;
     for (short, has_room) in [(0, true), (1, false)] {
         let mut world = World::default();
         let config = Config { segment_bytes: 8_192, segments_bytes_max: first + second - short, ..small(2) };

@@ -86,6 +86,8 @@ impl BusSettings {
             block_bytes: self.events.block_bytes,
             recovery: self.events.recovery,
             first_seq: Some(Seq::ZERO),
+            // They are read when a bus opens, and never again.
+            tail_bytes_max: 0,
             ..fresh
         }
     }

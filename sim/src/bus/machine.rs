@@ -1,12 +1,17 @@
-//! A bus over the simulated disk: both journals and the bus's own decisions, driven by one thread.
+//! A bus over the simulated disk: both journals and the bus's own decisions, driven by one thread. Their turns come in
+//! an order that the seed decides, one effect at a time, as the threads of a process take them.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use rand::SeedableRng;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
 use strandline::{Disk, Performer, files_of, recover};
 use strandline_core::bus::{
-    AckRequest, BusConfig, BusRequest, ConnectionId, Delivery, EventBus, Restore, Subscribe, SubscriptionGap,
-    Urgency,
+    AckRequest, BusConfig, BusRequest, ConnectionId, Delivery, EventBus, RecordId, Restore, Subscribe,
+    SubscriptionGap, Urgency,
 };
 use strandline_core::{
     Completion, Config, Cursor, EventDraft, Framing, Journal, JournalName, Monotonic, Output, Pcpj, Pryj,
@@ -23,11 +28,24 @@ pub(super) struct Machine {
     events: Driven<Pcpj>,
     records: Driven<Pryj>,
     bus: EventBus,
+    /// Records that are on their way, oldest first.
+    recording: VecDeque<(RecordId, Seq)>,
+    /// The number that the next record is to get. A record is never appended behind a void.
+    next_record: Option<Seq>,
+    turns: ChaCha8Rng,
     pub(super) now: u64,
     /// How far the wall clock is from the machine's own time, in milliseconds.
     pub(super) wall_offset: i64,
     /// What is to be recorded waits.
     pub(super) holds_records: bool,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Bus,
+    Events,
+    Records,
 }
 
 /// A journal and who performs its effects.
@@ -62,20 +80,25 @@ impl<F: Framing> Driven<F> {
         Ok(Self { journal, performer })
     }
 
-    /// Performs everything; gives what was told.
-    fn drain(&mut self) -> Result<Vec<Output>, Stopped> {
-        let mut told = Vec::new();
-        while let Some(output) = self.journal.poll_output() {
-            match output {
-                Output::Effect { id, effect } => {
-                    let result = self.performer.perform(&effect);
-                    self.journal.handle_completion(Completion { id, result });
-                }
-                Output::Poisoned(poison) => return Err(stopped(poison)),
-                other => told.push(other),
+    /// Performs one effect, or gives one thing that was told. Gives nothing when nothing is left.
+    fn step(&mut self) -> Result<Option<Option<Output>>, Stopped> {
+        Ok(match self.journal.poll_output() {
+            None => None,
+            Some(Output::Effect { id, effect }) => {
+                let result = self.performer.perform(&effect);
+                self.journal.handle_completion(Completion { id, result });
+                Some(None)
             }
-        }
-        Ok(told)
+            Some(Output::Poisoned(poison)) => return Err(stopped(poison)),
+            Some(told) => Some(Some(told)),
+        })
+    }
+
+    /// Ends what was begun and lies still.
+    fn close(&mut self) -> Result<(), Stopped> {
+        self.journal.close();
+        while self.step()?.is_some() {}
+        Ok(())
     }
 
     fn read(&self, request: strandline_core::ReadRequest) -> Result<Bytes, Stopped> {
@@ -115,7 +138,21 @@ impl Machine {
         let events = Driven::<Pcpj>::open(&disk, "event-journal", limits.events_config())?;
         let wall = wall(now, wall_offset);
         let bus = restore.start(limits.bus, Monotonic::from_millis(now), wall, events.journal.view());
-        let mut machine = Self { disk, limits, events, records, bus, now, wall_offset, holds_records: false };
+        let turns = ChaCha8Rng::seed_from_u64(limits.turns);
+        let (recording, next_record, holds_records) = (VecDeque::new(), None, false);
+        let mut machine = Self {
+            disk,
+            limits,
+            events,
+            records,
+            bus,
+            recording,
+            next_record,
+            turns,
+            now,
+            wall_offset,
+            holds_records,
+        };
         machine.run()?;
         Ok(machine)
     }
@@ -132,7 +169,6 @@ impl Machine {
     pub(super) fn publish(&mut self, draft: EventDraft<'_>) -> Result<bool, Stopped> {
         let before = self.end();
         self.events.journal.append(self.wall(), draft).map_err(stopped)?;
-        self.events.drain()?;
         self.run()?;
         if self.events.journal.waits_for_room() {
             self.events.journal.refuse_waiting();
@@ -143,51 +179,82 @@ impl Machine {
 
     /// Whatever there is to do, until nothing is left or there is no space for it.
     pub(super) fn run(&mut self) -> Result<(), Stopped> {
-        loop {
-            let occupied = self.limits.occupied(self.other_bytes());
-            let (now, wall) = (self.monotonic(), self.wall());
-            self.bus.tick(now, wall, self.events.journal.view(), occupied);
-            let did_something = self.perform()?;
-            self.events.journal.tick(now);
-            self.records.journal.tick(now);
-            self.events.drain()?;
-            self.records.drain()?;
-            if !did_something {
-                return Ok(());
+        let all = [Turn::Bus, Turn::Events, Turn::Records];
+        let mut awake = all.to_vec();
+        while let Some(turn) = awake.choose(&mut self.turns).copied() {
+            let did_something = match turn {
+                Turn::Bus => self.decide()?,
+                Turn::Events => self.events.step()?.is_some(),
+                Turn::Records => self.record()?,
+            };
+            if did_something {
+                awake = all.to_vec();
+            } else {
+                awake.retain(|other| *other != turn);
             }
         }
+        Ok(())
     }
 
-    fn perform(&mut self) -> Result<bool, Stopped> {
-        let (mut newest, mut did_something) = (None, false);
-        let now = self.monotonic();
-        while !self.holds_records
+    /// The bus looks at what there is, and asks for what follows from it.
+    fn decide(&mut self) -> Result<bool, Stopped> {
+        let occupied = self.limits.occupied(self.other_bytes());
+        let (now, wall) = (self.monotonic(), self.wall());
+        self.events.journal.tick(now);
+        self.records.journal.tick(now);
+        self.bus.tick(now, wall, self.events.journal.view(), occupied);
+        let mut did_something = false;
+        while self.may_record()
             && let Some(request) = self.bus.poll_request(now)
         {
             did_something = true;
             match request {
                 BusRequest::Record { id, payload } => {
-                    let accepted = self.records.journal.append(self.wall(), &payload).map_err(stopped)?;
+                    let accepted = self.records.journal.append(wall, &payload).map_err(stopped)?;
                     self.bus.handle_accepted(id, accepted.seq);
-                    newest = Some(id);
+                    self.recording.push_back((id, accepted.seq));
+                    self.next_record = Some(accepted.seq.next());
                 }
                 BusRequest::TrimEvents { to } => self.events.journal.trim_to(to),
                 BusRequest::TrimRecords { to } => self.records.journal.trim_to(to),
             }
         }
-        if self.limits.events_first {
-            self.events.drain()?;
-        }
-        let told = self.records.drain()?;
-        if told.iter().any(|output| matches!(output, Output::Void { .. })) {
-            self.bus.handle_refused(now);
-            return Ok(false);
-        }
-        if let Some(id) = newest {
-            self.bus.handle_recorded(id);
-            self.bus.compact_records(self.records.journal.view());
-        }
         Ok(did_something)
+    }
+
+    /// Nobody holds records back, and none was lost that the bus has not been told of.
+    fn may_record(&self) -> bool {
+        let next = self.records.journal.next_seq();
+        !self.holds_records && self.next_record.is_none_or(|expected| expected == next)
+    }
+
+    /// One step of the journal of records, and telling the bus what it means.
+    fn record(&mut self) -> Result<bool, Stopped> {
+        let Some(told) = self.records.step()? else { return Ok(false) };
+        match told {
+            Some(Output::Durable { end, .. }) => {
+                let mut newest = None;
+                while let Some((id, seq)) = self.recording.front().copied()
+                    && seq < end
+                {
+                    newest = Some(id);
+                    self.recording.pop_front();
+                }
+                if let Some(id) = newest {
+                    self.bus.handle_recorded(id);
+                    self.bus.compact_records(self.records.journal.view());
+                }
+            }
+            Some(Output::Void { .. }) => self.refused(),
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    fn refused(&mut self) {
+        self.recording.clear();
+        self.next_record = None;
+        self.bus.handle_refused(self.monotonic());
     }
 
     pub(super) fn subscribe(&mut self, request: Subscribe) -> Result<ConnectionId, Stopped> {
@@ -270,16 +337,12 @@ impl Machine {
     pub(super) fn close(mut self) -> Result<(), Stopped> {
         self.bus.record_now();
         self.run()?;
-        self.records.journal.close();
-        self.records.drain()?;
-        self.events.journal.close();
-        self.events.drain().map(drop)
+        self.records.close()?;
+        self.events.close()
     }
 
     fn other_bytes(&self) -> u64 {
-        let Ok(entries) = self.disk.list() else { return 0 };
-        let events = |name: &str| name.starts_with("event-journal-") && name.ends_with(".seg");
-        entries.iter().filter(|entry| !events(&entry.name)).map(|entry| entry.len).sum()
+        bytes(&self.disk) - segment_bytes(&self.disk)
     }
 }
 
@@ -290,6 +353,13 @@ fn wall(now: u64, offset: i64) -> Timestamp {
 /// Bytes of all files.
 pub(super) fn bytes(disk: &SimDisk) -> u64 {
     disk.list().map_or(0, |entries| entries.iter().map(|entry| entry.len).sum())
+}
+
+/// Bytes of the files of events, reserved zeros included.
+pub(super) fn segment_bytes(disk: &SimDisk) -> u64 {
+    let events = |name: &str| name.starts_with("event-journal-") && name.ends_with(".seg");
+    let entries = disk.list().unwrap_or_default();
+    entries.iter().filter(|entry| events(&entry.name)).map(|entry| entry.len).sum()
 }
 
 /// The settings of the bus in a run.

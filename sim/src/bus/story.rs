@@ -39,8 +39,8 @@ pub(super) struct Limits {
     pub(super) event_segment: u64,
     pub(super) record_segment: u64,
     pub(super) reserve: bool,
-    /// Whether effects on events are performed before those on records.
-    pub(super) events_first: bool,
+    /// Decides whose effects come first.
+    pub(super) turns: u64,
     pub(super) salt: u64,
     pub(super) bus: BusConfig,
 }
@@ -143,7 +143,7 @@ impl BusStory {
             event_segment,
             record_segment,
             reserve: choice.random_bool(0.5),
-            events_first: choice.random_bool(0.5),
+            turns: choice.random(),
             salt: choice.random(),
             bus: small_bus(bus),
         };
@@ -176,12 +176,11 @@ fn step(choice: &mut ChaCha8Rng) -> Step {
 
 impl fmt::Display for BusStory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Limits { sector_bytes, event_segment, record_segment, reserve, events_first, bus, .. } =
-            &self.limits;
+        let Limits { sector_bytes, event_segment, record_segment, reserve, turns, bus, .. } = &self.limits;
         writeln!(f, "seed              {}", self.seed)?;
         writeln!(f, "sector bytes      {sector_bytes}")?;
         writeln!(f, "segments          events {event_segment}, records {record_segment}, reserve {reserve}")?;
-        writeln!(f, "events first      {events_first}")?;
+        writeln!(f, "turns             {turns:#018x}")?;
         writeln!(f, "retention         {:?}", bus.retention)?;
         writeln!(f, "replay            at most {} events", bus.replay_events_max)?;
         write!(f, "steps             {:?}", self.steps)

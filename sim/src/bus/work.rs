@@ -4,7 +4,7 @@ use strandline::{Access, Disk};
 use strandline_core::EventDraft;
 use strandline_core::bus::{ConnectionId, GapReason, Subscribe};
 
-use super::machine::{Given, Machine, Stopped, bytes};
+use super::machine::{Given, Machine, Stopped, bytes, segment_bytes};
 use super::promise::{BusPromise, Known, known, published};
 use super::story::{BusStory, NAMES, Step, filter, payload, seq, source, wants};
 use crate::disk::SimDisk;
@@ -42,16 +42,14 @@ impl Application for BusStory {
             let before = telling.needs();
             telling = telling.step(*step).expect("a disk that only fills up");
             telling.hold_pins(*step, before);
-            let bytes = bytes(&telling.disk);
-            assert!(bytes <= self.limits.bytes_max(), "B6: {bytes} bytes after {step:?}");
+            if let Err(found) = self.within_bounds(&telling.disk) {
+                panic!("{found} after {step:?}");
+            }
         }
     }
 
     fn check(&self, disk: SimDisk, promised: &[BusPromise]) -> Result<(), String> {
-        let found = bytes(&disk);
-        if found > self.limits.bytes_max() {
-            return Err(format!("B6: {found} bytes, the bound is {}", self.limits.bytes_max()));
-        }
+        self.within_bounds(&disk)?;
         // Later than anything in the story, so that time has passed; nothing grew old by it.
         let mut machine =
             Machine::open(disk.clone(), self.limits, 1_000_000, -1_000_000).map_err(|Stopped(why)| why)?;
@@ -82,6 +80,19 @@ impl Application for BusStory {
             }
         }
         again.close().map_err(|Stopped(why)| why)
+    }
+}
+
+impl BusStory {
+    fn within_bounds(&self, disk: &SimDisk) -> Result<(), String> {
+        let all = ("all files", bytes(disk), self.limits.bytes_max());
+        let events = ("the segments of events", segment_bytes(disk), self.limits.segments_max());
+        for (what, found, bound) in [all, events] {
+            if found > bound {
+                return Err(format!("B6: {what} have {found} bytes, the bound is {bound}"));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,10 +1,10 @@
 //! Reconnecting: exactly what was missed, or exactly what cannot be had.
 
 use strandline_core::bus::lifecycle::SubscriptionState;
-use strandline_core::bus::{AcknowledgeError, BusConfig, GapReason, Subscribe, SubscriptionGap};
+use strandline_core::bus::{AckRequest, AcknowledgeError, BusConfig, GapReason, Subscribe, SubscriptionGap};
 use strandline_core::{Filter, Seq};
 
-use super::town::{Seen, Town, events, events_then, settings};
+use super::town::{Seen, Town, events, events_then, settings, wall};
 
 fn gap(from: u64, to: u64, count: Option<u64>, reason: GapReason) -> Seen {
     let (from, to) = (Seq::new(from), Seq::new(to));
@@ -106,6 +106,31 @@ fn an_acknowledgement_is_cumulative_and_idempotent_and_never_of_what_was_not_del
     town.run();
     let unknown = AcknowledgeError::Unknown { subscription: context.subscription };
     assert_eq!(town.acknowledge(context, 9), Err(unknown));
+}
+
+#[test]
+fn an_operator_acknowledges_what_was_not_delivered_but_nothing_that_does_not_exist() {
+    let mut town = keeping();
+    let context = town.subscribe(Subscribe::durable("context"));
+    town.publish(10);
+    let mut force = |sequence: u64| {
+        let ack = AckRequest { subscription_id: context.subscription, sequence: Seq::new(sequence) };
+        town.bus.force_acknowledge(wall(town.now), ack, town.events.view())
+    };
+    let beyond = |sequence| AcknowledgeError::BeyondEnd {
+        subscription: context.subscription,
+        sequence,
+        end: Seq::new(11),
+    };
+    assert_eq!(force(11), Err(beyond(Seq::new(11))));
+    assert_eq!(force(u64::MAX), Err(beyond(Seq::new(u64::MAX))));
+    assert_eq!(force(10), Ok(()));
+    assert_eq!(force(4), Ok(()), "it never moves back");
+    town.run();
+    let mut town = town.restart();
+    assert_eq!(town.named("context").pointer, Seq::new(10), "it was recorded at once");
+    let context = town.subscribe(Subscribe::durable("context"));
+    assert_eq!(town.receive(context), [Seen::CaughtUp]);
 }
 
 #[test]
@@ -267,15 +292,15 @@ fn names_and_filters_are_bounded_and_a_refusal_changes_nothing() {
     let mut town = Town::new((config, BusConfig { subscriptions_bytes_max: 400, ..bus }));
     let long = "n".repeat(129);
     for name in ["", "a\nb", &long] {
-        let refused = town.bus.subscribe(super::town::wall(0), Subscribe::durable(name), town.events.view());
+        let refused = town.bus.subscribe(wall(0), Subscribe::durable(name), town.events.view());
         assert!(refused.is_err(), "{name}");
     }
     let wide = Subscribe::durable("wide").filter(Filter::all().source(&"s".repeat(9_000)));
-    assert!(town.bus.subscribe(super::town::wall(0), wide, town.events.view()).is_err());
+    assert!(town.bus.subscribe(wall(0), wide, town.events.view()).is_err());
     for n in 0..4 {
         town.subscribe(Subscribe::durable(&format!("n{n}")));
     }
-    let full = town.bus.subscribe(super::town::wall(0), Subscribe::durable("n4"), town.events.view());
+    let full = town.bus.subscribe(wall(0), Subscribe::durable("n4"), town.events.view());
     assert!(
         full.unwrap_err().to_string().contains("4 durable subscriptions take 392 bytes, the limit is 400")
     );
