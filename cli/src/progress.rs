@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use strandline::{Access, Disk, Entry, StdDisk};
+use strandline::{Disk, DiskLayer, StdDisk};
 
 /// Work that ends sooner needs no bar.
 const LONG: Duration = Duration::from_millis(700);
@@ -90,23 +90,11 @@ impl WatchedDisk {
     }
 }
 
-impl Disk for WatchedDisk {
-    type File = File;
+impl DiskLayer for WatchedDisk {
+    type Below = StdDisk;
 
-    fn list(&self) -> io::Result<Vec<Entry>> {
-        self.disk.list()
-    }
-
-    fn create(&self, name: &str) -> io::Result<File> {
-        self.disk.create(name)
-    }
-
-    fn open(&self, name: &str, access: Access) -> io::Result<File> {
-        self.disk.open(name, access)
-    }
-
-    fn len(&self, file: &File) -> io::Result<u64> {
-        self.disk.len(file)
+    fn below(&self) -> &StdDisk {
+        &self.disk
     }
 
     fn read_at(&self, file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
@@ -115,29 +103,5 @@ impl Disk for WatchedDisk {
             self.bar.add(read as u64);
         }
         Ok(read)
-    }
-
-    fn write_at(&self, file: &File, offset: u64, data: &[u8]) -> io::Result<usize> {
-        self.disk.write_at(file, offset, data)
-    }
-
-    fn sync(&self, file: &File) -> io::Result<()> {
-        self.disk.sync(file)
-    }
-
-    fn set_len(&self, file: &File, len: u64) -> io::Result<()> {
-        self.disk.set_len(file, len)
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.disk.rename(from, to)
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.disk.remove(name)
-    }
-
-    fn sync_directory(&self) -> io::Result<()> {
-        self.disk.sync_directory()
     }
 }

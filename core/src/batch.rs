@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use bytes::Bytes;
 
-use crate::{Bounds, Framing, Seq};
+use crate::{Bounds, Framing, Pryj, Seq};
 
 /// A run of consecutive records. It owns its bytes, so that it outlives a lock or an await, and every
 /// frame in it was verified when it was made; decoding it allocates nothing.
@@ -61,6 +61,18 @@ impl<F: Framing> Batch<F> {
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         self.frames
+    }
+}
+
+impl Batch<Pryj> {
+    /// Takes the first record out of the batch: its number and its payload, which is not copied.
+    pub(crate) fn pop_first(&mut self) -> Option<(Seq, Bytes)> {
+        let mut records = self.records();
+        let record = records.next()?;
+        let (seq, payload) = (record.seq, self.frames.slice_ref(record.payload));
+        let rest = self.frames.slice_ref(records.rest);
+        (self.frames, self.first) = (rest, seq.next());
+        Some((seq, payload))
     }
 }
 

@@ -52,6 +52,7 @@ pub mod bus;
 mod config;
 mod cursor;
 mod effect;
+mod engine;
 mod failure;
 mod filter;
 mod framing;
@@ -60,8 +61,10 @@ mod listing;
 mod name;
 mod recovery;
 mod retention;
+pub mod sbe;
 mod scan;
 mod seq;
+pub mod session;
 mod time;
 mod view;
 
@@ -69,6 +72,7 @@ pub use batch::{Batch, Records};
 pub use config::{Config, LABEL_BYTES_MAX, PAYLOAD_BYTES_MAX, RecoveryPolicy, SyncPolicy};
 pub use cursor::{Cursor, ReadError, ReadUpTo, Replay};
 pub use effect::{Answer, Completion, Effect, EffectId, ReadRequest};
+pub use engine::{Engine, Events};
 pub use failure::{IoCause, IoFailure, IoOperation};
 pub use filter::Filter;
 pub use framing::{

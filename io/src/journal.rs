@@ -342,6 +342,12 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         state.closing && !state.leading && !state.has_work()
     }
 
+    /// Whether this thread can wait for what the journal does. One that does it itself cannot, which wakes tasks in the
+    /// middle of it.
+    pub(crate) fn can_be_waited_for(&self) -> bool {
+        !self.handle.is_housekeeping() && !self.handle.is_led_by_us()
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared<F, D>> {
         &self.handle.shared
     }

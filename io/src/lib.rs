@@ -54,6 +54,7 @@ mod clock;
 mod commit;
 mod directory;
 pub mod disk;
+mod disk_layer;
 mod error;
 mod failure;
 mod housekeeping;
@@ -92,6 +93,7 @@ pub use append_all::AppendAllError;
 pub use backup::{BackupError, BackupReport};
 pub use directory::{AlreadyOpen, Directory, DirectoryError};
 pub use disk::{Access, Disk, Entry};
+pub use disk_layer::DiskLayer;
 pub use error::{AppendError, FlushError, Poisoned};
 pub use failure::io_failure;
 pub use inspect::{

@@ -56,19 +56,22 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         self.shared().nudge();
     }
 
-    /// Sleeps until the journal has a new segment, waits for room, is over, or somebody calls
-    /// [`call_keeper`](Self::call_keeper); at most until `deadline`.
-    pub(crate) fn await_keeping(&self, deadline: Option<Monotonic>) {
+    /// Sleeps until the journal has a new segment, waits for room, comes to its end, or somebody calls
+    /// [`call_keeper`](Self::call_keeper); at most until `deadline`. With what it `saw` to be durable, also until there
+    /// is more.
+    pub(crate) fn await_keeping(&self, deadline: Option<Monotonic>, saw: Option<Seq>) {
         let shared = self.shared();
         let mut state = shared.lock();
-        while !state.keeping_wanted && !state.is_over() {
+        let end = state.view().durable_end();
+        state.keeper_saw = saw;
+        while !state.keeping_wanted && saw.is_none_or(|saw| saw == end) {
             let left = deadline.map(|deadline| shared.clock.until(deadline));
             if left.is_some_and(|left| left.is_zero()) {
                 break;
             }
             state = shared.park_keeper(state, left);
         }
-        state.keeping_wanted = false;
+        (state.keeping_wanted, state.keeper_saw) = (false, None);
     }
 
     /// Wakes who sleeps in [`await_keeping`](Self::await_keeping).
@@ -78,15 +81,21 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         shared.keeper.notify_all();
     }
 
-    /// Whether records wait for room that only a trim can make.
-    pub(crate) fn waits_for_room(&self) -> bool {
-        self.shared().lock().core().is_ok_and(|core| core.waits_for_room())
+    /// The journal's start, if records wait for room that only a trim can make.
+    pub(crate) fn waits_for_room(&self) -> Option<Seq> {
+        let mut state = self.shared().lock();
+        let first = state.view().first();
+        state.core().is_ok_and(|core| core.waits_for_room()).then_some(first)
     }
 
-    /// What waits for room fails.
-    pub(crate) fn refuse_waiting(&self) {
+    /// What waits for room fails, unless the journal's start has moved on from `first`: those who waited then have got
+    /// room, and whoever waits now has not been looked after yet.
+    pub(crate) fn refuse_waiting(&self, first: Seq) {
         let shared = self.shared();
         let mut state = shared.lock();
+        if state.view().first() != first {
+            return;
+        }
         if let Ok(core) = state.core() {
             core.refuse_waiting();
             state.dirty = true;
@@ -101,6 +110,12 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         self.shared().lock().is_over()
     }
 
+    /// Whether it is over, or being closed: what it has is not trimmed any more.
+    pub(crate) fn is_ending(&self) -> bool {
+        let state = self.shared().lock();
+        state.closing || state.is_over()
+    }
+
     /// The running process's own time, as the journal has it.
     pub(crate) fn monotonic(&self) -> Monotonic {
         self.shared().clock.monotonic()
@@ -112,7 +127,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
         let mut wakes = crate::shared::Wakes::default();
         let mut state = self.lock();
         state.nudges += 1;
-        state.note_progress(&mut wakes);
+        state.wake_readers(&mut wakes);
         drop(state);
         self.wake(&mut wakes);
     }

@@ -70,6 +70,8 @@ pub(crate) struct State<F: Framing> {
     created: bool,
     /// There is a new segment, or something waits for room.
     pub(crate) keeping_wanted: bool,
+    /// Whoever keeps a bus within its bounds shall look once there is something durable that it has not seen.
+    pub(crate) keeper_saw: Option<Seq>,
 }
 
 /// When a spare segment file is worth preparing.
@@ -137,6 +139,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             nudges: 0,
             created: false,
             keeping_wanted: false,
+            keeper_saw: None,
         };
         Self {
             performer,
@@ -403,9 +406,15 @@ impl<F: Framing> State<F> {
 
     /// Readers that have caught up shall look again.
     pub(crate) fn note_progress(&mut self, wakes: &mut Wakes) {
-        if std::mem::take(&mut self.created) || self.is_over() {
+        let end = self.view().durable_end();
+        let is_news = self.keeper_saw.take_if(|saw| *saw < end).is_some();
+        if std::mem::take(&mut self.created) || is_news || self.is_over() {
             self.want_keeping(wakes);
         }
+        self.wake_readers(wakes);
+    }
+
+    pub(crate) fn wake_readers(&mut self, wakes: &mut Wakes) {
         wakes.readers |= self.waiting_readers > 0;
         wakes.wakers.append(&mut self.reader_wakers);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use strandline::{Access, Disk, Entry, StdDisk};
+use strandline::{Disk, DiskLayer, StdDisk};
 
 /// Bytes of a write that are not written when it stops: less than the last event of it has.
 const MISSING: usize = 100;
@@ -24,10 +24,14 @@ impl StoppingDisk {
     }
 }
 
-impl Disk for StoppingDisk {
-    type File = <StdDisk as Disk>::File;
+impl DiskLayer for StoppingDisk {
+    type Below = StdDisk;
 
-    fn write_at(&self, file: &Self::File, offset: u64, data: &[u8]) -> io::Result<usize> {
+    fn below(&self) -> &StdDisk {
+        &self.disk
+    }
+
+    fn write_at(&self, file: &<StdDisk as Disk>::File, offset: u64, data: &[u8]) -> io::Result<usize> {
         // A mark alone is shorter.
         let written = data.len().saturating_sub(MISSING);
         if written < MISSING || !self.stops.swap(false, Ordering::SeqCst) {
@@ -38,45 +42,5 @@ impl Disk for StoppingDisk {
         loop {
             thread::park();
         }
-    }
-
-    fn list(&self) -> io::Result<Vec<Entry>> {
-        self.disk.list()
-    }
-
-    fn create(&self, name: &str) -> io::Result<Self::File> {
-        self.disk.create(name)
-    }
-
-    fn open(&self, name: &str, access: Access) -> io::Result<Self::File> {
-        self.disk.open(name, access)
-    }
-
-    fn len(&self, file: &Self::File) -> io::Result<u64> {
-        self.disk.len(file)
-    }
-
-    fn read_at(&self, file: &Self::File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.disk.read_at(file, offset, buffer)
-    }
-
-    fn sync(&self, file: &Self::File) -> io::Result<()> {
-        self.disk.sync(file)
-    }
-
-    fn set_len(&self, file: &Self::File, len: u64) -> io::Result<()> {
-        self.disk.set_len(file, len)
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.disk.rename(from, to)
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.disk.remove(name)
-    }
-
-    fn sync_directory(&self) -> io::Result<()> {
-        self.disk.sync_directory()
     }
 }

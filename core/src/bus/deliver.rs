@@ -95,7 +95,11 @@ impl EventBus {
                 Delivery::Events(EventBatch { batch, filter })
             }
             Next::Read(request) => Delivery::Read(request),
-            Next::End => found.end_of_replay(),
+            Next::End => match found.end_of_replay() {
+                Some(delivery) => delivery,
+                // What came during the replay is there already, and would be no news to who now waits for some.
+                None => self.poll_delivery(connection, events),
+            },
         }
     }
 
@@ -152,20 +156,20 @@ impl Connection {
 }
 
 impl super::Subscription {
-    /// Everything before the limit was delivered.
-    fn end_of_replay(&mut self) -> Delivery {
+    /// Everything before the limit was delivered. Gives nothing if it is live from now on.
+    fn end_of_replay(&mut self) -> Option<Delivery> {
         let is_durable = self.is_durable();
-        let Some(current) = &mut self.connection else { return Delivery::Ended };
+        let Some(current) = &mut self.connection else { return Some(Delivery::Ended) };
         match current.phase {
             Phase::Replaying { last, .. } if is_durable => {
                 current.phase = Phase::Awaiting { sequence: last, gap: false };
-                Delivery::Awaiting { sequence: last }
+                Some(Delivery::Awaiting { sequence: last })
             }
             Phase::Replaying { .. } => {
                 current.phase = Phase::Live;
-                Delivery::CaughtUp
+                None
             }
-            _ => Delivery::CaughtUp,
+            _ => Some(Delivery::CaughtUp),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use alloc::boxed::Box;
 
-use super::record::RecordError;
 use super::subscription::SubscriptionId;
 use crate::Seq;
+use crate::sbe::SbeError;
 
 /// Why a subscribe is refused. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -89,5 +89,5 @@ pub struct RestoreError {
     /// The record.
     pub seq: Seq,
     /// What is wrong with it.
-    pub cause: RecordError,
+    pub cause: SbeError,
 }

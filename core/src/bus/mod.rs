@@ -35,7 +35,6 @@ pub use deliver::{Delivery, EventBatch, Events};
 pub use error::{AcknowledgeError, RestoreError, SubscribeError};
 pub use gap::{GapReason, SubscriptionGap};
 use record::Record;
-pub use record::RecordError;
 pub use restore::Restore;
 use retain::PendingTrim;
 pub use retain::{Loss, RetentionPlan};
@@ -108,6 +107,15 @@ pub enum BusRequest {
     },
 }
 
+/// What an acknowledgement does for who sends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledged {
+    /// It is noted, and what is delivered next is the same as before.
+    Noted,
+    /// It ends what delivery waited for: the subscriber is given what follows.
+    GoesOn,
+}
+
 /// When an acknowledgement has to be on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
@@ -171,7 +179,7 @@ impl EventBus {
         wall: Timestamp,
         ack: AckRequest,
         urgency: Urgency,
-    ) -> Result<(), AcknowledgeError> {
+    ) -> Result<Acknowledged, AcknowledgeError> {
         let AckRequest { subscription_id: subscription, sequence } = ack;
         let Some(found) = self.subscriptions.get_mut(&subscription) else {
             return Err(AcknowledgeError::Unknown { subscription });
@@ -180,9 +188,9 @@ impl EventBus {
             let delivered = found.delivered;
             return Err(AcknowledgeError::NeverDelivered { subscription, sequence, delivered });
         }
-        found.acknowledge(sequence, wall);
+        let acknowledged = found.acknowledge(sequence, wall);
         self.record_soon(now, urgency);
-        Ok(())
+        Ok(acknowledged)
     }
 
     /// Acknowledges on behalf of a subscriber that is away, delivered or not: an operator's decision to skip.
@@ -243,14 +251,23 @@ impl EventBus {
         self.retain(now, wall, events, occupied);
     }
 
-    /// When [`tick`](Self::tick) or [`poll_request`](Self::poll_request) has something to do.
+    /// When [`tick`](Self::tick) or [`poll_request`](Self::poll_request) has something to do. Ask again when an event
+    /// becomes durable while it [`awaits_events`](Self::awaits_events).
     #[must_use]
     pub fn next_deadline(&self, now: Monotonic, events: &View<Pcpj>) -> Option<Monotonic> {
-        let observe = self.ages.observe_at(now, events.durable_end());
+        let observe = self.observe_at(now, events);
         let age = self.config.retention.age_ms_max;
         let expiry =
             age.filter(|_| self.trim.is_none()).and_then(|age| self.ages.next_expiry(events.first(), age));
         [observe, expiry, self.record_by].into_iter().flatten().min()
+    }
+
+    /// Whether the next event that becomes durable changes [`next_deadline`](Self::next_deadline): its age counts from
+    /// when it is seen.
+    #[must_use]
+    pub fn awaits_events(&self, events: &View<Pcpj>) -> bool {
+        let ages = self.config.retention.age_ms_max.is_some();
+        ages && self.observe_at(Monotonic::default(), events).is_none()
     }
 
     /// What the bus wants done; nothing while it waits.
@@ -320,6 +337,23 @@ impl EventBus {
     #[must_use]
     pub fn is_recorded(&self, subscription: SubscriptionId) -> bool {
         self.subscriptions.get(&subscription).is_none_or(|found| found.is_recorded(self.recorded))
+    }
+
+    /// When the age of what is there has to be noted. Where nothing is kept there is nothing to age.
+    fn observe_at(&self, now: Monotonic, events: &View<Pcpj>) -> Option<Monotonic> {
+        let (first, end) = (events.first(), events.durable_end());
+        if first < end { self.ages.observe_at(now, end) } else { None }
+    }
+
+    /// Whether this subscription is given nothing until the gap that it is to be told is recorded.
+    #[must_use]
+    pub fn awaits_record(&self, subscription: SubscriptionId) -> bool {
+        self.subscriptions.get(&subscription).is_some_and(|found| {
+            let phase = found.connection.as_ref().map(|connection| connection.phase);
+            phase == Some(subscription::Phase::GapDue)
+                && found.is_durable()
+                && !found.is_recorded(self.recorded)
+        })
     }
 
     fn record_soon(&mut self, now: Monotonic, urgency: Urgency) {

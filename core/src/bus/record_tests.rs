@@ -105,7 +105,7 @@ fn every_offset_id_and_length_is_the_schemas() {
     let root = document.root_element();
     assert_eq!(
         (attribute::<u16>(root, "id"), attribute::<u16>(root, "version")),
-        (SCHEMA_ID, SCHEMA_VERSION)
+        (super::SCHEMA.id, super::SCHEMA.version)
     );
     let message = |name: &str| {
         let named =
@@ -117,8 +117,10 @@ fn every_offset_id_and_length_is_the_schemas() {
         let (name, fields) = fields(&record);
         let (node, bytes) = (message(name), record.encode());
         let (block_len, id) = (attribute::<u16>(node, "blockLength"), attribute::<u16>(node, "id"));
-        let header: Vec<u8> =
-            [block_len, id, SCHEMA_ID, SCHEMA_VERSION].iter().flat_map(|field| field.to_le_bytes()).collect();
+        let header: Vec<u8> = [block_len, id, super::SCHEMA.id, super::SCHEMA.version]
+            .iter()
+            .flat_map(|field| field.to_le_bytes())
+            .collect();
         assert_eq!(bytes[..8], header, "{name}");
         let mut end = 0;
         for field in children(node, "field") {
@@ -206,7 +208,7 @@ fn what_is_encoded_decodes_and_nothing_shorter_does() {
         let bytes = record.encode();
         assert_eq!(Record::decode(&bytes), Ok(record));
         for len in 0..bytes.len() {
-            assert!(matches!(Record::decode(&bytes[..len]), Err(RecordError::Short(_))), "{len}");
+            assert!(matches!(Record::decode(&bytes[..len]), Err(SbeError::Short(_))), "{len}");
         }
     }
 }
@@ -223,16 +225,16 @@ fn a_newer_version_may_add_fields_to_a_block_and_what_is_foreign_is_refused() {
     longer[6] = 1;
     longer.extend([0xaa, 0xbb]);
     assert_eq!(Record::decode(&longer), Ok(Record::NextId(7)), "two more bytes, of version 1");
-    assert_eq!(Record::decode(&changed(0, 4)), Err(RecordError::Short("block")), "a block shorter than ours");
-    assert_eq!(Record::decode(&changed(4, 0x86)), Err(RecordError::Schema(0x1c86)));
-    assert_eq!(Record::decode(&changed(2, 9)), Err(RecordError::Template { template: 9, version: 0 }));
+    assert_eq!(Record::decode(&changed(0, 4)), Err(SbeError::Short("block")), "a block shorter than ours");
+    assert_eq!(Record::decode(&changed(4, 0x86)), Err(SbeError::Schema { found: 0x1c86, expected: 7_301 }));
+    assert_eq!(Record::decode(&changed(2, 9)), Err(SbeError::Template { template: 9, version: 0, known: 0 }));
     let mut subscription = Record::Subscription(recorded()).encode().to_vec();
     for (at, field) in [(8 + 32, "presence"), (8 + 33, "gapReason")] {
         let before = core::mem::replace(&mut subscription[at], 4);
-        assert_eq!(Record::decode(&subscription), Err(RecordError::Value { field, value: 4 }));
+        assert_eq!(Record::decode(&subscription), Err(SbeError::Value { field, value: 4 }));
         subscription[at] = before;
     }
     let text = subscription.windows(5).position(|five| five == b"audio").unwrap();
     subscription[text] = 0xff;
-    assert_eq!(Record::decode(&subscription), Err(RecordError::Text("sources")));
+    assert_eq!(Record::decode(&subscription), Err(SbeError::Text("sources")));
 }

@@ -4,10 +4,10 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
-use super::RecordId;
 use super::gap::{GapReason, RecordedGap, SubscriptionGap};
 use super::lifecycle::{SubscriptionState, Trigger, next_state};
 use super::record::{Presence, Record, Recorded};
+use super::{Acknowledged, RecordId};
 use crate::{Cursor, Filter, Pcpj, ReadUpTo, Seq, Timestamp, View};
 
 /// The identity of a subscription. Never given out twice in one directory.
@@ -214,10 +214,10 @@ impl Subscription {
     /// Moves the pointer, which never moves back, and ends what waited for it.
     ///
     /// The end of a gap that has grown since it was told settles nothing: it is told again, as a whole.
-    pub(super) fn acknowledge(&mut self, sequence: Seq, now: Timestamp) {
+    pub(super) fn acknowledge(&mut self, sequence: Seq, now: Timestamp) -> Acknowledged {
         let is_due = |connection: &Connection| connection.phase == Phase::GapDue;
         if sequence > self.delivered && self.connection.as_ref().is_some_and(is_due) {
-            return;
+            return Acknowledged::Noted;
         }
         if sequence > self.pointer {
             self.pointer = sequence;
@@ -244,12 +244,14 @@ impl Subscription {
                 connection.undelivered = None;
             }
         }
-        if ends {
-            if let Some(connection) = &mut self.connection {
-                connection.phase = Phase::Live;
-            }
-            self.change(Trigger::AcknowledgeEnd, now);
+        if !ends {
+            return Acknowledged::Noted;
         }
+        if let Some(connection) = &mut self.connection {
+            connection.phase = Phase::Live;
+        }
+        self.change(Trigger::AcknowledgeEnd, now);
+        Acknowledged::GoesOn
     }
 
     /// Notes that it loses the events from `from` to before `end`, of which it wanted `lost`.

@@ -20,6 +20,7 @@ mod room;
 mod rotation;
 mod round_trip;
 mod scanning;
+mod session;
 mod state;
 mod waiting;
 mod world;

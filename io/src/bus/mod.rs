@@ -42,7 +42,7 @@ pub use strandline_core::bus::{
     AckRequest, AcknowledgeError, BusConfig, ConnectionId, EventBatch, GapReason, Loss, RestoreError,
     RetentionPlan, Subscribe, SubscribeError, SubscriptionGap, SubscriptionId, SubscriptionStatus, lifecycle,
 };
-use strandline_core::bus::{BusRequest, RecordId, Urgency};
+use strandline_core::bus::{Acknowledged, BusRequest, RecordId, Urgency};
 use strandline_core::{EventDraft, Pcpj, Pryj, Seq};
 pub use strandline_core::{Filter, Retention};
 
@@ -52,12 +52,12 @@ use crate::disk::Disk;
 use crate::error::AppendError;
 use crate::journal::Journal;
 use crate::std_disk::StdDisk;
-use crate::sync::thread::JoinHandle;
+use crate::sync::thread::{JoinHandle, ThreadId};
 use crate::sync::{Mutex, MutexGuard};
 use crate::ticket::Ticket;
 pub use error::{BusOpenError, EventBusError};
 pub use open::{BusReport, EVENT_JOURNAL, SUBSCRIPTIONS};
-use recording::NextRecord;
+use recording::Records;
 pub use settings::BusSettings;
 use settings::Shares;
 pub use subscription::{Received, Subscription};
@@ -67,7 +67,7 @@ pub type EventJournal<D = StdDisk> = Journal<Pcpj, D>;
 
 /// An open event bus. Cloning gives another handle on the same one; handles can be used from many threads.
 ///
-/// Dropping the last handle, subscriptions included, closes the bus.
+/// Dropping the last handle closes the bus. A subscription is none: it is told.
 pub struct EventBus<D: Disk = StdDisk> {
     inner: Arc<Inner<D>>,
     /// Closes the bus with the last handle.
@@ -86,8 +86,11 @@ struct Inner<D: Disk> {
 /// What the bus's lock protects. It is taken before either journal's.
 struct State {
     core: Core,
-    next_record: NextRecord,
+    records: Records,
+    keeper: Option<ThreadId>,
     closing: bool,
+    /// What the close came to, once both journals are closed.
+    ended: Option<Result<(), EventBusError>>,
 }
 
 struct Closer<D: Disk> {
@@ -187,7 +190,8 @@ impl<D: Disk> EventBus<D> {
         self.inner.plan_retention()
     }
 
-    /// Has retention looked after at once rather than in the background, and waits until the files are gone.
+    /// Has retention looked after at once rather than in the background. When this returns, nobody is given what it
+    /// drops any more; the files go soon, and before a close ends.
     ///
     /// # Errors
     /// [`EventBusError`].
@@ -217,15 +221,20 @@ impl<D: Disk> Inner<D> {
 
     fn acknowledge(&self, ack: AckRequest, urgency: Urgency) -> Result<(), EventBusError> {
         let mut state = self.lock();
+        // Nobody would record it.
+        if state.closing {
+            return Err(EventBusError::Closed);
+        }
         let deadline = state.core.record_deadline();
-        state.core.acknowledge(self.events.monotonic(), timestamp(), ack, urgency)?;
+        let acknowledged = state.core.acknowledge(self.events.monotonic(), timestamp(), ack, urgency)?;
         match urgency {
             Urgency::Now => self.record(state, Some(ack.subscription_id)),
             Urgency::Soon => {
                 let is_first = state.core.record_deadline() != deadline;
                 drop(state);
-                // It may have been waited for.
-                self.events.nudge();
+                if acknowledged == Acknowledged::GoesOn {
+                    self.events.nudge();
+                }
                 // Somebody has to keep the time, and needs to hear of it once: each look costs a listing.
                 if is_first {
                     self.events.call_keeper();
@@ -233,23 +242,6 @@ impl<D: Disk> Inner<D> {
                 Ok(())
             }
         }
-    }
-
-    fn close(&self) -> Result<(), EventBusError> {
-        let mut state = self.lock();
-        state.closing = true;
-        state.core.record_now();
-        let recorded = self.record(state, None);
-        self.events.call_keeper();
-        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(keeper) = keeper {
-            // If it panicked, there is nothing left for it to keep.
-            let _ = keeper.join();
-        }
-        let records = self.records.close();
-        self.events.close()?;
-        records?;
-        recorded
     }
 }
 

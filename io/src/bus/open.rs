@@ -6,6 +6,7 @@ use std::time::Duration;
 use strandline_core::bus::Restore;
 use strandline_core::{Pryj, ReadUpTo, Report};
 
+use super::recording::Records;
 use super::settings::Shares;
 use super::{BusOpenError, BusSettings, Closer, EventBus, Inner, State};
 use crate::clock::timestamp;
@@ -45,15 +46,22 @@ impl<D: Disk> EventBus<D> {
         let (events, report) = Journal::open(directory, EVENT_JOURNAL, settings.events_config(shares))?;
         let config = settings.bus_config(shares);
         let core = events.look(|view| restore.start(config, events.monotonic(), timestamp(), view));
-        let state = Mutex::new(State { core, next_record: None, closing: false });
+        let state = Mutex::new(State {
+            core,
+            records: Records::default(),
+            keeper: None,
+            closing: false,
+            ended: None,
+        });
         let inner = Arc::new(Inner { events, records, shares, state, keeper: Mutex::new(None) });
         // Before the first append: what somebody missed by a journal that was wiped has to be on the disk.
         inner.record(inner.lock(), None)?;
         inner.keep()?;
         let for_thread = Arc::clone(&inner);
         let keeper = thread::spawn("strandline-bus".into(), move || for_thread.run_keeper());
-        *inner.keeper.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
-            Some(keeper.map_err(BusOpenError::Thread)?);
+        let keeper = keeper.map_err(BusOpenError::Thread)?;
+        inner.lock().keeper = Some(keeper.thread().id());
+        *inner.keeper.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(keeper);
         let closer = Arc::new(Closer { inner: Arc::clone(&inner) });
         let report = BusReport { events: report, subscriptions };
         Ok((Self { inner, _closer: closer }, report))

@@ -38,7 +38,7 @@ pub enum Received {
     TimedOut,
     /// Another connection took the subscription over, or it was removed.
     Ended,
-    /// The bus was closed, or stopped.
+    /// The bus was closed, or stopped: one of its journals did, and what comes next for this subscriber needs it.
     Closed,
 }
 
@@ -135,6 +135,13 @@ impl<D: Disk> Subscription<D> {
 
     /// What can be had without waiting, or what was seen before there was nothing.
     fn next(&mut self) -> Result<Next, ReadError> {
+        let next = self.look();
+        // Who does not come back keeps no segment on the disk that retention has removed.
+        self.files.close_files();
+        next
+    }
+
+    fn look(&mut self) -> Result<Next, ReadError> {
         loop {
             let (delivery, seen, is_over) = self.poll();
             let received = match delivery {
@@ -164,7 +171,11 @@ impl<D: Disk> Subscription<D> {
         let shared = self.inner.events.shared();
         let journal = shared.lock();
         let delivery = state.core.poll_delivery(self.connection, journal.view());
-        (delivery, journal.seen(), closing || journal.is_over())
+        // A gap is told once it is recorded, and this one never will be.
+        let waits_in_vain = matches!(delivery, Delivery::CaughtUp)
+            && state.core.awaits_record(self.connection.subscription)
+            && self.inner.records.poisoned().is_some();
+        (delivery, journal.seen(), closing || waits_in_vain || journal.is_over())
     }
 
     fn read(&mut self, request: ReadRequest) -> Result<(), ReadError> {

@@ -32,8 +32,16 @@ struct State {
     /// by side, the one that began first may end last, and takes nothing back.
     syncs_begun: usize,
     newest_sync: usize,
-    /// What will happen to the calls of this name: so many of them pass, then one meets the fault.
-    faults: Vec<(&'static str, usize, Fault)>,
+    faults: Vec<PlannedFault>,
+    lists: usize,
+}
+
+/// Of the calls of this name on files whose names begin so, this many pass; then one meets the fault.
+struct PlannedFault {
+    files: &'static str,
+    call: &'static str,
+    passing: usize,
+    fault: Fault,
 }
 
 #[derive(Default)]
@@ -52,7 +60,17 @@ pub(super) struct MemoryFile {
 impl MemoryDisk {
     /// The call of this name ("write", "sync", ...) that comes after `passing` others meets the fault.
     pub(super) fn inject(&self, call: &'static str, passing: usize, fault: Fault) {
-        self.state().faults.push((call, passing, fault));
+        self.inject_in("", call, passing, fault);
+    }
+
+    /// The same for the files whose names begin so.
+    pub(super) fn inject_in(&self, files: &'static str, call: &'static str, passing: usize, fault: Fault) {
+        self.state().faults.push(PlannedFault { files, call, passing, fault });
+    }
+
+    /// Gives up the faults that nothing has met.
+    pub(super) fn mend(&self) {
+        self.state().faults.clear();
     }
 
     /// Whether a power loss now would leave these bytes in some file.
@@ -83,19 +101,37 @@ impl MemoryDisk {
         self.state().names.keys().cloned().collect()
     }
 
-    /// Begins a call, before which others may run; meets the faults that are due.
-    fn call(&self, call: &str) -> io::Result<MutexGuard<'_, State>> {
+    /// Bytes of all files.
+    pub(super) fn bytes(&self) -> usize {
+        let state = self.state();
+        state.names.values().map(|index| state.files[*index].now.len()).sum()
+    }
+
+    /// How often the directory was looked at.
+    pub(super) fn lists(&self) -> usize {
+        self.state().lists
+    }
+
+    /// Begins a call on a file, before which others may run; meets the faults that are due.
+    fn call_on(&self, call: &str, file: &MemoryFile) -> io::Result<MutexGuard<'_, State>> {
+        let named = |(name, index): (&String, &usize)| (*index == file.index).then(|| name.clone());
+        let name = self.state().names.iter().find_map(named);
+        // One that was removed is still open to whoever reads it.
+        self.call(call, &name.unwrap_or_default())
+    }
+
+    fn call(&self, call: &str, name: &str) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.state();
         let mut met = None;
-        state.faults.retain_mut(|(name, passing, fault)| {
-            if *name != call {
+        state.faults.retain_mut(|planned| {
+            if planned.call != call || !name.starts_with(planned.files) {
                 return true;
             }
-            let is_due = *passing == 0 && met.is_none();
+            let is_due = planned.passing == 0 && met.is_none();
             if is_due {
-                met = Some(*fault);
+                met = Some(planned.fault);
             }
-            *passing = passing.saturating_sub(1);
+            planned.passing = planned.passing.saturating_sub(1);
             !is_due
         });
         match met {
@@ -124,7 +160,8 @@ impl Disk for MemoryDisk {
     type File = MemoryFile;
 
     fn list(&self) -> io::Result<Vec<Entry>> {
-        let state = self.call("list")?;
+        let mut state = self.call("list", "")?;
+        state.lists += 1;
         let entry = |(name, index): (&String, &usize)| Entry {
             name: name.clone(),
             len: state.files[*index].now.len() as u64,
@@ -134,7 +171,7 @@ impl Disk for MemoryDisk {
     }
 
     fn create(&self, name: &str) -> io::Result<MemoryFile> {
-        let mut state = self.call("create")?;
+        let mut state = self.call("create", name)?;
         if state.names.contains_key(name) {
             return Err(ErrorKind::AlreadyExists.into());
         }
@@ -145,15 +182,15 @@ impl Disk for MemoryDisk {
     }
 
     fn open(&self, name: &str, access: Access) -> io::Result<MemoryFile> {
-        Ok(MemoryFile { index: self.call("open")?.index(name)?, access })
+        Ok(MemoryFile { index: self.call("open", name)?.index(name)?, access })
     }
 
     fn len(&self, file: &MemoryFile) -> io::Result<u64> {
-        Ok(self.call("len")?.files[file.index].now.len() as u64)
+        Ok(self.call_on("len", file)?.files[file.index].now.len() as u64)
     }
 
     fn read_at(&self, file: &MemoryFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let state = self.call("read")?;
+        let state = self.call_on("read", file)?;
         let from = usize::try_from(offset).unwrap();
         let bytes = state.files[file.index].now.get(from..).unwrap_or_default();
         let n = bytes.len().min(buffer.len());
@@ -163,7 +200,7 @@ impl Disk for MemoryDisk {
 
     fn write_at(&self, file: &MemoryFile, offset: u64, data: &[u8]) -> io::Result<usize> {
         assert_eq!(file.access, Access::ReadWrite);
-        let mut state = self.call("write")?;
+        let mut state = self.call_on("write", file)?;
         let from = usize::try_from(offset).unwrap();
         let bytes = &mut state.files[file.index].now;
         if bytes.len() < from + data.len() {
@@ -176,7 +213,7 @@ impl Disk for MemoryDisk {
     /// Covers what was written when it began, and nothing that is written meanwhile.
     fn sync(&self, file: &MemoryFile) -> io::Result<()> {
         let covered = self.state().files[file.index].now.clone();
-        match self.call("sync") {
+        match self.call_on("sync", file) {
             Ok(mut state) => {
                 let contents = &mut state.files[file.index];
                 if !contents.lost {
@@ -193,12 +230,12 @@ impl Disk for MemoryDisk {
 
     fn set_len(&self, file: &MemoryFile, len: u64) -> io::Result<()> {
         let len = usize::try_from(len).unwrap();
-        self.call("set_len")?.files[file.index].now.resize(len, 0);
+        self.call_on("set_len", file)?.files[file.index].now.resize(len, 0);
         Ok(())
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let mut state = self.call("rename")?;
+        let mut state = self.call("rename", from)?;
         let index = state.index(from)?;
         state.names.remove(from);
         state.names.insert(to.to_string(), index);
@@ -206,7 +243,7 @@ impl Disk for MemoryDisk {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let mut state = self.call("remove")?;
+        let mut state = self.call("remove", name)?;
         state.index(name)?;
         state.names.remove(name);
         Ok(())
@@ -218,7 +255,7 @@ impl Disk for MemoryDisk {
             state.syncs_begun += 1;
             (state.names.clone(), state.syncs_begun)
         };
-        let mut state = self.call("sync_directory")?;
+        let mut state = self.call("sync_directory", "")?;
         if sync > state.newest_sync {
             state.newest_sync = sync;
             state.durable_names = covered;

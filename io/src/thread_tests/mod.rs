@@ -1,4 +1,4 @@
-//! The journal's threads under a model checker: the same scenario in thousands of interleavings, each of
+//! The threads of the journal and of the event bus under a model checker: the same scenario in thousands of interleavings, each of
 //! which has to keep the promises. A thread that waits for ever is reported as a deadlock.
 //!
 //! Run by `io/threads.sh`. `STRANDLINE_THREADS_SEED` takes other interleavings, `STRANDLINE_THREADS_TIMES` so many
@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
+mod bus;
 mod commits;
 mod failures;
 mod followers;

@@ -8,7 +8,7 @@ use strandline::core::{
     Pcpj, Pryj, PryjRecord, ReadRequest, ReadUpTo, RecoveryError, RecoveryPolicy, Refusal, Replay, Report,
     ScanOptions, SegmentId, Seq, Timestamp, Verdict,
 };
-use strandline::{Disk, OfflineStep, Performer, Target, files_of, inspect_at_rest, recover};
+use strandline::{Disk, DiskLayer, OfflineStep, Performer, Target, files_of, inspect_at_rest, recover};
 use strandline_sim::disk::{SimDisk, Survivors};
 
 use super::plain::Owned;

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use strandline::{Access, Disk, Entry};
+use strandline::{Disk, DiskLayer};
 use strandline_sim::disk::{SimDisk, SimFile};
 
 /// A simulated disk that counts reads.
@@ -23,12 +23,6 @@ impl WatchedDisk {
         Self { disk, calls, bytes, calls_max: AtomicU64::new(u64::MAX) }
     }
 
-    /// The disk below.
-    #[must_use]
-    pub const fn below(&self) -> &SimDisk {
-        &self.disk
-    }
-
     /// From here on at most `calls` reads may be made, until [`end`](Self::end).
     pub(super) fn begin(&self, calls: u64) {
         self.calls.store(0, Ordering::Relaxed);
@@ -43,23 +37,11 @@ impl WatchedDisk {
     }
 }
 
-impl Disk for WatchedDisk {
-    type File = SimFile;
+impl DiskLayer for WatchedDisk {
+    type Below = SimDisk;
 
-    fn list(&self) -> io::Result<Vec<Entry>> {
-        self.disk.list()
-    }
-
-    fn create(&self, name: &str) -> io::Result<SimFile> {
-        self.disk.create(name)
-    }
-
-    fn open(&self, name: &str, access: Access) -> io::Result<SimFile> {
-        self.disk.open(name, access)
-    }
-
-    fn len(&self, file: &SimFile) -> io::Result<u64> {
-        self.disk.len(file)
+    fn below(&self) -> &SimDisk {
+        &self.disk
     }
 
     fn read_at(&self, file: &SimFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
@@ -71,29 +53,5 @@ impl Disk for WatchedDisk {
         let read = self.disk.read_at(file, offset, buffer)?;
         self.bytes.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
-    }
-
-    fn write_at(&self, file: &SimFile, offset: u64, data: &[u8]) -> io::Result<usize> {
-        self.disk.write_at(file, offset, data)
-    }
-
-    fn sync(&self, file: &SimFile) -> io::Result<()> {
-        self.disk.sync(file)
-    }
-
-    fn set_len(&self, file: &SimFile, len: u64) -> io::Result<()> {
-        self.disk.set_len(file, len)
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.disk.rename(from, to)
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.disk.remove(name)
-    }
-
-    fn sync_directory(&self) -> io::Result<()> {
-        self.disk.sync_directory()
     }
 }

@@ -209,7 +209,7 @@ impl Town {
         let now = Monotonic::from_millis(self.now);
         let acknowledged = self.bus.acknowledge(now, wall(self.now), ack, Urgency::Now);
         self.run();
-        acknowledged
+        acknowledged.map(drop)
     }
 
     pub(crate) fn disconnect(&mut self, connection: ConnectionId) {

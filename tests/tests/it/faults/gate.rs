@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Condvar, Mutex};
 
-use strandline::{Access, Disk, Entry};
+use strandline::{Disk, DiskLayer};
 
 /// The gate. Clones are handles of the same one.
 #[derive(Clone)]
@@ -57,51 +57,15 @@ impl<D> Gated<D> {
     }
 }
 
-impl<D: Disk> Disk for Gated<D> {
-    type File = D::File;
+impl<D: Disk> DiskLayer for Gated<D> {
+    type Below = D;
 
-    fn list(&self) -> io::Result<Vec<Entry>> {
-        self.disk.list()
-    }
-
-    fn create(&self, name: &str) -> io::Result<D::File> {
-        self.disk.create(name)
-    }
-
-    fn open(&self, name: &str, access: Access) -> io::Result<D::File> {
-        self.disk.open(name, access)
-    }
-
-    fn len(&self, file: &D::File) -> io::Result<u64> {
-        self.disk.len(file)
-    }
-
-    fn read_at(&self, file: &D::File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.disk.read_at(file, offset, buffer)
-    }
-
-    fn write_at(&self, file: &D::File, offset: u64, data: &[u8]) -> io::Result<usize> {
-        self.disk.write_at(file, offset, data)
+    fn below(&self) -> &D {
+        &self.disk
     }
 
     fn sync(&self, file: &D::File) -> io::Result<()> {
         self.gate.pass();
         self.disk.sync(file)
-    }
-
-    fn set_len(&self, file: &D::File, len: u64) -> io::Result<()> {
-        self.disk.set_len(file, len)
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.disk.rename(from, to)
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.disk.remove(name)
-    }
-
-    fn sync_directory(&self) -> io::Result<()> {
-        self.disk.sync_directory()
     }
 }

@@ -16,4 +16,5 @@ mod readers;
 mod repair;
 mod rot;
 mod segments;
+mod subscribers;
 mod torn_tails;

@@ -1,0 +1,6 @@
+//! Sessions: an engine over two journals, resumed and checked.
+
+mod checking;
+mod resuming;
+mod running;
+mod studio;
