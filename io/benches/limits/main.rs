@@ -1,10 +1,12 @@
-//! How close the journal comes to what the disk can do.
+//! How close the journal comes to what the disk can do, and what the event bus adds to it.
 //!
 //! Each workload runs beside its raw limit in the same round, the two in turn, and the ratio of one
 //! round is what counts: absolute figures move with the machine and its neighbours. Medians of five rounds.
 //!
-//! `cargo bench -p strandline`, or `cargo bench -p strandline -- --quick` for smaller sizes.
+//! `cargo bench -p strandline`, or `cargo bench -p strandline -- --quick` for smaller sizes; `-- B2` for one workload.
 
+mod bus;
+mod events;
 mod raw;
 mod workloads;
 
@@ -88,11 +90,86 @@ const WORKLOADS: &[Workload] = &[
         aim: Aim::Figure(2_800.0),
         run: workloads::read_back,
     },
+    Workload {
+        name: "B1 open 50 MiB of events after a clean close, indexed; raw: read()",
+        unit: "MB/s",
+        aim: Aim::Figure(1_500.0),
+        run: events::open_after_close,
+    },
+    Workload {
+        name: "B1 the same after a crash",
+        unit: "MB/s",
+        aim: Aim::Figure(1_500.0),
+        run: events::open_after_crash,
+    },
+    Workload {
+        name: "B2 next event of a frequent source among 250,000; raw: pread of one event",
+        unit: "seeks/s",
+        aim: SEEK,
+        run: |root, sizes| events::seeks(root, sizes, events::FREQUENT),
+    },
+    Workload {
+        name: "B2 of a rare source",
+        unit: "seeks/s",
+        aim: SEEK,
+        run: |root, sizes| events::seeks(root, sizes, events::RARE),
+    },
+    Workload {
+        name: "B2 of a source that never occurs",
+        unit: "seeks/s",
+        aim: SEEK,
+        run: |root, sizes| events::seeks(root, sizes, events::ABSENT),
+    },
+    Workload {
+        name: "B3 a subscriber to a frequent source comes, up to its first read; raw: pread of one event",
+        unit: "replays/s",
+        aim: SEEK,
+        run: |root, sizes| events::replays(root, sizes, events::FREQUENT),
+    },
+    Workload {
+        name: "B3 to a rare source",
+        unit: "replays/s",
+        aim: SEEK,
+        run: |root, sizes| events::replays(root, sizes, events::RARE),
+    },
+    Workload {
+        name: "B3 to a source that never occurs",
+        unit: "replays/s",
+        aim: SEEK,
+        run: |root, sizes| events::replays(root, sizes, events::ABSENT),
+    },
+    Workload {
+        name: "B4 one publisher, each event durable; beside appends to a plain journal",
+        unit: "events/s",
+        aim: Aim::Ratio(0.95),
+        run: bus::publish,
+    },
+    Workload {
+        name: "B4 the same, a live durable subscriber acknowledging",
+        unit: "events/s",
+        aim: Aim::Ratio(0.8),
+        run: bus::publish_to_subscriber,
+    },
+    Workload {
+        name: "B5 1,000 events, then one sync, delivered live; beside the same in a plain journal",
+        unit: "events/s",
+        aim: Aim::Ratio(0.8),
+        run: bus::deliver_live,
+    },
+    Workload {
+        name: "B6 replay of every event, verified; raw: read()",
+        unit: "events/s",
+        aim: Aim::Figure(5_000_000.0),
+        run: bus::deliver_replay,
+    },
 ];
+
+/// 20 microseconds for one.
+const SEEK: Aim = Aim::Figure(50_000.0);
 
 fn main() -> ExitCode {
     let quick = std::env::args().any(|argument| argument == "--quick");
-    let only = std::env::args().nth(1).filter(|argument| argument.starts_with('W'));
+    let only = std::env::args().nth(1).filter(|argument| argument.starts_with(['B', 'W']));
     let sizes = if quick { Sizes::QUICK } else { Sizes::FULL };
     let root = match scratch() {
         Ok(root) => root,

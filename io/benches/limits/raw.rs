@@ -56,6 +56,18 @@ pub(crate) fn read_files(directory: &Path) -> io::Result<(u64, Duration)> {
     Ok((bytes, start.elapsed()))
 }
 
+/// Reads `count` pieces of `len` bytes, each from another place of a file.
+pub(crate) fn small_reads(path: &Path, count: usize, len: usize) -> io::Result<Duration> {
+    let file = File::open(path)?;
+    let places = (file.metadata()?.len() / len as u64).max(1);
+    let mut piece = vec![0; len];
+    let start = Instant::now();
+    for n in 0..count as u64 {
+        file.read_exact_at(&mut piece, (n * 7_919 % places) * len as u64)?;
+    }
+    Ok(start.elapsed())
+}
+
 fn zero_filled(path: &Path, bytes: usize) -> io::Result<File> {
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
     let zeros = vec![0; CHUNK];

@@ -14,23 +14,24 @@ use crate::Figures;
 use crate::raw;
 
 const RECORD: [u8; 256] = [0x5a; 256];
-const BATCH: usize = 1_000;
+pub(crate) const BATCH: usize = 1_000;
 const THREADS: usize = 16;
-const NAME: &str = "bench";
+pub(crate) const NAME: &str = "bench";
 
 /// How much each workload does in a round.
 pub(crate) struct Sizes {
-    appends: usize,
-    batches: usize,
+    pub(crate) appends: usize,
+    pub(crate) batches: usize,
     bulk_bytes: usize,
     journal_bytes: usize,
+    pub(crate) seeks: usize,
 }
 
 impl Sizes {
     pub(crate) const FULL: Self =
-        Self { appends: 8_000, batches: 100, bulk_bytes: 512 << 20, journal_bytes: 1 << 30 };
+        Self { appends: 8_000, batches: 100, bulk_bytes: 512 << 20, journal_bytes: 1 << 30, seeks: 200_000 };
     pub(crate) const QUICK: Self =
-        Self { appends: 1_500, batches: 20, bulk_bytes: 64 << 20, journal_bytes: 128 << 20 };
+        Self { appends: 1_500, batches: 20, bulk_bytes: 64 << 20, journal_bytes: 128 << 20, seeks: 20_000 };
 }
 
 pub(crate) fn one_writer(root: &Path, sizes: &Sizes) -> Figures {
@@ -199,15 +200,15 @@ fn open(path: &Path, config: Config) -> Result<Journal<Pryj>, Box<dyn Error>> {
 }
 
 #[allow(clippy::cast_precision_loss)] // far below what a double holds
-fn per_second(count: usize, elapsed: Duration) -> f64 {
+pub(crate) fn per_second(count: usize, elapsed: Duration) -> f64 {
     count as f64 / elapsed.as_secs_f64()
 }
 
-fn megabytes(bytes: u64) -> usize {
+pub(crate) fn megabytes(bytes: u64) -> usize {
     usize::try_from(bytes / 1_000_000).unwrap_or(usize::MAX)
 }
 
 /// A benchmark that cannot run its workload has nothing to say.
-fn done<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
+pub(crate) fn done<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|error| panic!("the workload failed: {error}"))
 }
