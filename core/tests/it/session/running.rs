@@ -4,7 +4,7 @@ use strandline_core::Seq;
 use strandline_core::session::{Answered, PlaybackError, SessionStep};
 
 use super::studio::{Disks, Studio};
-use crate::world::drain;
+use crate::world::{answer, drain, take_one};
 
 fn answered(command: u64, first: u64, end: u64) -> Answered {
     Answered { command: Seq::new(command), first: Seq::new(first), end: Seq::new(end) }
@@ -50,6 +50,9 @@ fn nothing_is_answered_before_its_events_are_durable() {
 fn a_command_that_is_not_durable_is_not_applied() {
     let mut studio = Studio::begin("0");
     studio.input.append(crate::world::at(1), b"1").unwrap();
+    let write = take_one(&mut studio.input);
+    answer(&mut studio.input, &mut studio.disks.input, write);
+    assert_eq!(studio.input.view().written_end(), Seq::new(2), "it is written, and not synced");
     assert_eq!(studio.run().unwrap(), []);
     assert_eq!(studio.session.engine().map(|adder| adder.0), Some(0));
     drain(&mut studio.input, &mut studio.disks.input);
