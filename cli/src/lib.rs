@@ -5,8 +5,8 @@
 //! found or something was skipped, 2 it could not run.
 //!
 //! This is a library only so that what parses foreign text can be called, and fuzzed, without a process around
-//! it: [`event_lines`] and [`lines`] for the input of `record`, [`size`] and [`duration`] for flags. To embed a
-//! journal, use the `strandline` crate.
+//! it: [`event_lines`] and [`lines`] for the input of `record`, [`size`] and [`duration`] for flags; and for
+//! [`replay_check`], which an engine of one's own needs. To embed a journal, use the `strandline` crate.
 
 mod ack;
 mod cat;
@@ -24,6 +24,7 @@ mod output;
 mod progress;
 mod record;
 mod replay;
+pub mod replay_check;
 mod selection;
 pub mod size;
 mod stat;

@@ -32,6 +32,27 @@ impl Counter {
     }
 }
 
+/// Shows how far work of a known length is.
+pub(crate) struct Steps {
+    bar: LateBar,
+}
+
+impl Steps {
+    pub(crate) fn new(template: &str, things: &'static str) -> Self {
+        Self { bar: LateBar::new(template, things, true) }
+    }
+
+    /// So many are done, of so many.
+    pub(crate) fn at(&self, done: u64, of: u64) {
+        self.bar.bar.set_length(of);
+        self.bar.add(done.saturating_sub(self.bar.bar.position()));
+    }
+
+    pub(crate) fn finish(&self) {
+        self.bar.bar.finish_and_clear();
+    }
+}
+
 /// A bar that shows itself once the work has taken long.
 #[derive(Debug)]
 struct LateBar {

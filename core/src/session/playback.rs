@@ -143,7 +143,7 @@ impl<E: Engine> Playback<E> {
                 (self.command, self.is_applied) = (Some((seq, command)), false);
                 Ok(Play::Command)
             }
-            Sourced::End if self.next_event < log.durable_end() => self.compare(log),
+            Sourced::End if self.engine.is_some() && self.next_event < log.durable_end() => self.compare(log),
             Sourced::End => Ok(Play::CaughtUp),
         }
     }

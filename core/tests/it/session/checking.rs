@@ -66,5 +66,6 @@ fn a_session_without_commands_is_the_same_and_an_empty_directory_is_none() {
     assert_eq!((checked.commands, checked.events), (0, 0));
     assert_eq!(checked.sha256[..4], [0xe3, 0xb0, 0xc4, 0x42], "of nothing");
     assert!(matches!(Disks::of(&[], &[]).check(), Err(CheckError::NoSession)));
+    assert!(matches!(Disks::of(&[], &EVENTS).check(), Err(CheckError::NoSession)), "events of nothing");
     assert!(matches!(Disks::default().check(), Err(CheckError::NoSession)));
 }
