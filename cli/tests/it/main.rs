@@ -10,6 +10,5 @@ mod places; // Which journal or file is meant, and what stands in the way.
 mod processes; // A writer and its readers, each in a process of its own.
 mod program; // Running the binary.
 mod replay; // What was missed comes, or a gap in its place.
-mod replay_check; // A session's history against a fresh engine.
 mod round_trip; // What is recorded is read back byte for byte.
 mod subscribers; // Who follows a bus, skipping on behalf of one, and dropping what is old.

@@ -8,3 +8,4 @@ mod every_bit;
 mod every_bit_of_a_directory;
 mod faults;
 mod real_disk;
+mod replay_check;
