@@ -78,9 +78,9 @@ while IFS=$'\t' read -r name catcher checks _; do
     started=$SECONDS
     caught_by='' after='-'
     (cd "$copy" && git apply "$here/$name.patch")
-    if [ "$catcher" = sim ] || [ "$catcher" = bus ]; then
+    if [ "$catcher" = sim ] || [ "$catcher" = bus ] || [ "$catcher" = session ]; then
         if cargo build --quiet --release --manifest-path "$copy/Cargo.toml" -p strandline-sim 2>"$work/build"; then
-            if [ "$catcher" = bus ]; then explore --bus; else explore; fi
+            if [ "$catcher" = sim ]; then explore; else explore "--$catcher"; fi
         else
             caught_by="(does not build)"
             tail -n 20 "$work/build" >&2

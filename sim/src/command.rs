@@ -11,6 +11,7 @@ use std::time::Instant;
 use progress::Progress;
 
 use crate::bus::{BusStory, explore_bus};
+use crate::session::{SessionStory, explore_session};
 use crate::{
     BrokenPromise, Options, Script, Settings, Statistics, Trace, Violation, exhaust, explore, shrink,
     small_scopes,
@@ -48,8 +49,11 @@ pub struct Flags {
     #[arg(long)]
     pub canary: bool,
     /// The event bus with its subscribers in place of a single journal.
-    #[arg(long, conflicts_with_all = ["steps", "script", "exhaustive", "canary"])]
+    #[arg(long, conflicts_with_all = ["steps", "script", "exhaustive", "canary", "session"])]
     pub bus: bool,
+    /// A session, whose engine is resumed after every crash, in place of a single journal.
+    #[arg(long, conflicts_with_all = ["steps", "script", "exhaustive", "canary"])]
+    pub session: bool,
     /// Reports a violation as it was found, without looking for a shorter script.
     #[arg(long)]
     pub no_shrink: bool,
@@ -72,7 +76,7 @@ pub fn run(flags: &Flags) -> ExitCode {
     if let Err(failure) = &outcome {
         match failure {
             Failure::Journal(violation) => report(flags, violation),
-            Failure::Bus(seed, broken) => report_bus(flags, *seed, broken),
+            Failure::Promise { workload, seed, broken } => report_promise(flags, workload, *seed, broken),
         }
     }
     eprintln!("{total}; {}", rate(&total, started.elapsed().as_secs_f64()));
@@ -118,8 +122,12 @@ fn run_seeds(flags: &Flags, trace: &mut Trace, total: &mut Statistics) -> Result
 /// What does not hold.
 enum Failure {
     Journal(Box<Violation>),
-    /// With its seed.
-    Bus(u64, Box<BrokenPromise>),
+    Promise {
+        /// The flag of the workload.
+        workload: &'static str,
+        seed: u64,
+        broken: Box<BrokenPromise>,
+    },
 }
 
 impl From<Box<Violation>> for Failure {
@@ -131,7 +139,12 @@ impl From<Box<Violation>> for Failure {
 /// Explores the run of one seed.
 fn run_seed(flags: &Flags, seed: u64, trace: &mut Trace) -> Result<Statistics, Failure> {
     if flags.bus {
-        return run_bus(flags, seed, trace);
+        let story = BusStory::from_seed(seed, flags.smoke);
+        return run_story(("--bus", seed), &story, trace, || explore_bus(&story, flags.options()));
+    }
+    if flags.session {
+        let story = SessionStory::from_seed(seed, flags.smoke);
+        return run_story(("--session", seed), &story, trace, || explore_session(&story, flags.options()));
     }
     let mut settings = Settings::from_seed(seed, flags.smoke);
     settings.operations = flags.steps.unwrap_or(settings.operations);
@@ -143,21 +156,26 @@ fn run_seed(flags: &Flags, seed: u64, trace: &mut Trace) -> Result<Statistics, F
     Ok(explore(&settings, &script, flags.options(), trace)?)
 }
 
-/// Explores the bus's story of one seed.
-fn run_bus(flags: &Flags, seed: u64, trace: &mut Trace) -> Result<Statistics, Failure> {
-    let story = BusStory::from_seed(seed, flags.smoke);
+/// Notes the story of one seed, and explores it.
+fn run_story(
+    (workload, seed): (&'static str, u64),
+    story: &impl std::fmt::Display,
+    trace: &mut Trace,
+    explore: impl FnOnce() -> Result<Statistics, BrokenPromise>,
+) -> Result<Statistics, Failure> {
     trace.line(&story.to_string());
-    let explored =
-        explore_bus(&story, flags.options()).map_err(|broken| Failure::Bus(seed, Box::new(broken)));
-    if let Ok(statistics) = &explored {
-        trace.line(&statistics.to_string());
-    }
-    explored
+    let statistics =
+        explore().map_err(|broken| Failure::Promise { workload, seed, broken: Box::new(broken) })?;
+    trace.line(&statistics.to_string());
+    Ok(statistics)
 }
 
-fn report_bus(flags: &Flags, seed: u64, broken: &BrokenPromise) {
+fn report_promise(flags: &Flags, workload: &str, seed: u64, broken: &BrokenPromise) {
     let smoke = if flags.smoke { " --smoke" } else { "" };
-    say(&format!("violation of {}\n{broken}\nstrandline sim --bus --seed {seed}{smoke}", broken.check()));
+    say(&format!(
+        "violation of {}\n{broken}\nstrandline sim {workload} --seed {seed}{smoke}",
+        broken.check()
+    ));
 }
 
 /// Explores every short sequence of operations.

@@ -2,24 +2,20 @@
 //! an order that the seed decides, one effect at a time, as the threads of a process take them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use bytes::Bytes;
 use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
-use strandline::{Disk, Performer, files_of, recover};
+use strandline::Disk;
 use strandline_core::bus::{
     AckRequest, BusConfig, BusRequest, ConnectionId, Delivery, EventBus, RecordId, Restore, Subscribe,
     SubscriptionGap, Urgency,
 };
-use strandline_core::{
-    Completion, Config, Cursor, EventDraft, Framing, Journal, JournalName, Monotonic, Output, Pcpj, Pryj,
-    ReadUpTo, Replay, Seq, Timestamp,
-};
+use strandline_core::{EventDraft, Monotonic, Output, Pcpj, Pryj, Seq, Timestamp};
 
 use super::story::Limits;
 use crate::disk::SimDisk;
+use crate::driven::{Driven, Stopped, stopped};
 
 /// The machine and its clocks.
 pub(super) struct Machine {
@@ -48,12 +44,6 @@ enum Turn {
     Records,
 }
 
-/// A journal and who performs its effects.
-struct Driven<F: Framing> {
-    journal: Journal<F>,
-    performer: Performer<SimDisk>,
-}
-
 /// What a subscriber was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Given {
@@ -61,70 +51,6 @@ pub(super) enum Given {
     Gap(SubscriptionGap),
     Awaiting(u64),
     Nothing,
-}
-
-/// Something stopped: the disk failed, or refused to open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stopped(pub(super) String);
-
-fn stopped(error: impl ToString) -> Stopped {
-    Stopped(error.to_string())
-}
-
-impl<F: Framing> Driven<F> {
-    fn open(disk: &SimDisk, name: &str, config: Config) -> Result<Self, Stopped> {
-        let name = JournalName::parse(name).map_err(stopped)?;
-        let performer = Performer::new(Arc::new(disk.clone()), name.clone());
-        let listing = files_of(disk, &name).map_err(stopped)?.listing;
-        let (journal, _) = recover::<F, _>(&performer, config, listing).map_err(stopped)?;
-        Ok(Self { journal, performer })
-    }
-
-    /// Performs one effect, or gives one thing that was told. Gives nothing when nothing is left.
-    fn step(&mut self) -> Result<Option<Option<Output>>, Stopped> {
-        Ok(match self.journal.poll_output() {
-            None => None,
-            Some(Output::Effect { id, effect }) => {
-                let result = self.performer.perform(&effect);
-                self.journal.handle_completion(Completion { id, result });
-                Some(None)
-            }
-            Some(Output::Poisoned(poison)) => return Err(stopped(poison)),
-            Some(told) => Some(Some(told)),
-        })
-    }
-
-    /// Ends what was begun and lies still.
-    fn close(&mut self) -> Result<(), Stopped> {
-        self.journal.close();
-        while self.step()?.is_some() {}
-        Ok(())
-    }
-
-    fn read(&self, request: strandline_core::ReadRequest) -> Result<Bytes, Stopped> {
-        let mut buffer = vec![0; request.len];
-        let n = self.performer.read(request, &mut buffer).map_err(stopped)?;
-        buffer.truncate(n);
-        Ok(buffer.into())
-    }
-
-    /// Every durable record from `from` on.
-    fn each(
-        &self,
-        from: Seq,
-        mut take: impl FnMut(F::Record<'_>) -> Result<(), Stopped>,
-    ) -> Result<(), Stopped> {
-        let mut cursor = Cursor::<F>::new(from, ReadUpTo::Durable);
-        loop {
-            match cursor.poll(self.journal.view()) {
-                Replay::Records(batch) => batch.records().try_for_each(&mut take)?,
-                Replay::Read(request) => cursor.handle_read(Ok(self.read(request)?)).map_err(stopped)?,
-                Replay::Trimmed { .. } => {}
-                Replay::CaughtUp => return Ok(()),
-                Replay::Beyond { end } => return Err(Stopped(format!("reading began beyond {end}"))),
-            }
-        }
-    }
 }
 
 impl Machine {

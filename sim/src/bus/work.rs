@@ -4,10 +4,11 @@ use strandline::{Access, Disk};
 use strandline_core::EventDraft;
 use strandline_core::bus::{ConnectionId, GapReason, Subscribe};
 
-use super::machine::{Given, Machine, Stopped, bytes, segment_bytes};
+use super::machine::{Given, Machine, bytes, segment_bytes};
 use super::promise::{BusPromise, Known, known, published};
 use super::story::{BusStory, NAMES, Step, filter, payload, seq, source, wants};
 use crate::disk::SimDisk;
+use crate::driven::Stopped;
 use crate::explorer::{Application, Promises};
 
 /// Bytes that one step publishes at most, marks included.
