@@ -33,6 +33,8 @@ pub struct Occupied {
     pub segment: u64,
     /// Bytes that all the events' segments may come to have: `segments_bytes_max` of their journal.
     pub segments_max: u64,
+    /// Bytes that what waits for room needs in a segment of its own: [`Journal::room_wanted`](crate::Journal::room_wanted).
+    pub wanted: u64,
 }
 
 impl Retention {
@@ -55,10 +57,11 @@ impl Retention {
         let soft = self.compact_above.saturating_sub(occupied.others);
         let unneeded = oldest_out(view, now, soft, pinned.unwrap_or(end));
         let hard = self.bytes_max.saturating_sub(occupied.others).min(occupied.segments_max);
-        let room = now.saturating_add(occupied.segment);
+        let next = occupied.segment.max(occupied.wanted);
+        let room = now.saturating_add(next);
         let mut too_many = oldest_out(view, room, hard, end);
         // Made with larger segments than these: it goes whole.
-        if newest > occupied.segment.saturating_mul(2) && newest.saturating_add(occupied.segment) > hard {
+        if newest > occupied.segment.saturating_mul(2) && newest.saturating_add(next) > hard {
             too_many = end;
         }
         let age = if self.age_ms_max.is_some() { young } else { Seq::ZERO };

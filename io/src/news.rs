@@ -88,6 +88,11 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         state.core().is_ok_and(|core| core.waits_for_room()).then_some(first)
     }
 
+    /// How many bytes what waits for room needs.
+    pub(crate) fn room_wanted(&self) -> u64 {
+        self.shared().lock().core().map_or(0, |core| core.room_wanted())
+    }
+
     /// What waits for room fails, unless the journal's start has moved on from `first`: those who waited then have got
     /// room, and whoever waits now has not been looked after yet.
     pub(crate) fn refuse_waiting(&self, first: Seq) {

@@ -55,6 +55,14 @@ impl<F: Framing> Journal<F> {
         self.room_for(bytes, self.needs_new_segment(bytes)) == Room::None && !self.rolls_to_shrink()
     }
 
+    /// How many bytes what [waits for room](Self::waits_for_room) needs in a segment of its own; 0 where nothing does.
+    #[must_use]
+    pub fn room_wanted(&self) -> u64 {
+        let next = self.queue.front().filter(|_| self.waits_for_room());
+        let bytes = next.map(|next| next.record_bytes::<F>(self.layout) as u64);
+        bytes.map_or(0, |bytes| head_len::<F>() + bytes + marks_len::<F>(self.layout) + F::MARK_LEN as u64)
+    }
+
     /// No room will be made: what waits for it fails as on a full disk.
     pub fn refuse_waiting(&mut self) {
         if self.waits_for_room() {

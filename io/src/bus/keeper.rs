@@ -152,7 +152,7 @@ impl<D: Disk> Inner<D> {
     /// What the directory holds beside the segments of events.
     fn occupied(&self) -> Occupied {
         let others = self.other_bytes().unwrap_or(0);
-        BusSettings::occupied(self.shares, others)
+        BusSettings::occupied(self.shares, others, self.events.room_wanted())
     }
 
     /// A directory that cannot be listed now is taken for one without anything else: the shares leave room for it.

@@ -20,6 +20,9 @@ pub struct BusSettings {
 /// The least bound of a directory: 1 MiB.
 const BYTES_MIN: u64 = 1 << 20;
 
+/// Bytes around an event's payload in a segment of its own, at most: head, marks, type and source.
+const EVENT_OVERHEAD: u64 = 4 << 10;
+
 impl Default for BusSettings {
     fn default() -> Self {
         Self { bus: BusConfig::default(), events: config(), may_drop_at_open: false }
@@ -51,7 +54,7 @@ impl BusSettings {
     /// # Errors
     /// [`BusOpenError::TooSmall`].
     pub fn occupied_beside(&self, others: u64) -> Result<Occupied, BusOpenError> {
-        Ok(Self::occupied(self.shares()?, others))
+        Ok(Self::occupied(self.shares()?, others, 0))
     }
 
     pub(super) fn shares(&self) -> Result<Shares, BusOpenError> {
@@ -71,6 +74,10 @@ impl BusSettings {
             segment_bytes: shares.event_segment,
             reserve_bytes: self.events.reserve_bytes.min(shares.event_segment),
             segments_bytes_max: shares.events,
+            // One beside another, and a segment to spare: for what is longer no room could ever be made.
+            payload_bytes_max: usize::try_from((shares.events - shares.event_segment) / 2 - EVENT_OVERHEAD)
+                .unwrap_or(usize::MAX)
+                .min(self.events.payload_bytes_max),
             waits_for_room: true,
             index_events: true,
             ..self.events.clone()
@@ -97,7 +104,7 @@ impl BusSettings {
         BusConfig { subscriptions_bytes_max: self.bus.subscriptions_bytes_max.min(half), ..self.bus }
     }
 
-    pub(super) fn occupied(shares: Shares, others: u64) -> Occupied {
-        Occupied { others, segment: shares.event_segment, segments_max: shares.events }
+    pub(super) fn occupied(shares: Shares, others: u64, wanted: u64) -> Occupied {
+        Occupied { others, segment: shares.event_segment, segments_max: shares.events, wanted }
     }
 }

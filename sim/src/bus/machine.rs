@@ -124,7 +124,7 @@ impl Machine {
 
     /// The bus looks at what there is, and asks for what follows from it.
     fn decide(&mut self) -> Result<bool, Stopped> {
-        let occupied = self.limits.occupied(self.other_bytes());
+        let occupied = self.limits.occupied(self.other_bytes(), self.events.journal.room_wanted());
         let (now, wall) = (self.monotonic(), self.wall());
         self.events.journal.tick(now);
         self.records.journal.tick(now);

@@ -81,8 +81,8 @@ impl Limits {
         Config { reserve_bytes: self.record_segment, ..self.config(self.record_segment) }
     }
 
-    pub(super) const fn occupied(&self, others: u64) -> Occupied {
-        Occupied { others, segment: self.event_segment, segments_max: self.segments_max() }
+    pub(super) const fn occupied(&self, others: u64, wanted: u64) -> Occupied {
+        Occupied { others, segment: self.event_segment, segments_max: self.segments_max(), wanted }
     }
 }
 

@@ -7,6 +7,7 @@ use strandline_core::{
 };
 
 use super::town::{Seen, Town, events_then, settings, wall};
+use crate::world::drain;
 
 /// Room for eight segments of 2 KiB, compacted above four.
 fn tight() -> (Config, BusConfig) {
@@ -317,4 +318,24 @@ fn ten_hours_stay_within_the_bound_and_no_append_waits_for_a_removal() {
     assert_eq!(status.state, SubscriptionState::Expired);
     let gap = status.gap.unwrap();
     assert_eq!((gap.from, gap.to, gap.count), (Seq::new(1), Seq::new(3_600_000), Some(3_600_000)));
+}
+
+/// A large event takes the room of many small ones, and of a large one before it.
+#[test]
+fn room_is_made_for_an_event_however_large_it_is() {
+    let mut town = Town::new(tight());
+    away(&mut town, "context");
+    town.publish(40);
+    for n in 0..6u64 {
+        for len in [5_000, 10, 6_000] {
+            let before = town.events.view().durable_end();
+            let payload = vec![b'x'; len];
+            let draft = EventDraft { domain: 1, event_type: "t", source: "s", payload: &payload };
+            town.events.append(wall(town.now), draft).unwrap();
+            drain(&mut town.events, &mut town.events_world);
+            town.run();
+            assert_eq!(town.events.view().durable_end(), before.next(), "{n}: {len}");
+            assert!(town.bytes() <= 8 * 2_048, "{} bytes", town.bytes());
+        }
+    }
 }

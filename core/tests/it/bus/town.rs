@@ -132,6 +132,7 @@ impl Town {
             others,
             segment: self.config.0.segment_bytes,
             segments_max: self.config.0.segments_bytes_max,
+            wanted: self.events.room_wanted(),
         };
         self.bus.tick(now, wall(self.now), self.events.view(), occupied);
     }
