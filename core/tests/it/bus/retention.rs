@@ -323,11 +323,13 @@ fn ten_hours_stay_within_the_bound_and_no_append_waits_for_a_removal() {
 /// A large event takes the room of many small ones, and of a large one before it.
 #[test]
 fn room_is_made_for_an_event_however_large_it_is() {
-    let mut town = Town::new(tight());
+    let (config, mut bus) = tight();
+    bus.retention.compact_above = bus.retention.bytes_max;
+    let mut town = Town::new((config, bus));
     away(&mut town, "context");
-    town.publish(40);
+    town.publish(100);
     for n in 0..6u64 {
-        for len in [5_000, 10, 6_000] {
+        for len in [5_000, 10, 6_000, 6_000] {
             let before = town.events.view().durable_end();
             let payload = vec![b'x'; len];
             let draft = EventDraft { domain: 1, event_type: "t", source: "s", payload: &payload };
