@@ -90,6 +90,13 @@ impl<E: Engine> ReplayCheck<E> {
         self.commands
     }
 
+    /// What was compared so far, and was the same.
+    #[must_use]
+    pub fn compared(&self) -> Checked {
+        let events = super::FIRST_EVENT.until(self.playback.next_event());
+        Checked { commands: self.commands, events, sha256: self.digest.clone().finish() }
+    }
+
     /// Goes on until there is something to read or to say.
     ///
     /// # Errors
@@ -130,8 +137,6 @@ impl<E: Engine> ReplayCheck<E> {
         if self.playback.engine().is_none() {
             return Err(CheckError::NoSession);
         }
-        let events = super::FIRST_EVENT.until(self.playback.next_event());
-        let sha256 = self.digest.clone().finish();
-        Ok(CheckStep::Same(Checked { commands: self.commands, events, sha256 }))
+        Ok(CheckStep::Same(self.compared()))
     }
 }

@@ -85,7 +85,10 @@ impl fmt::Display for Difference {
             (Some(recorded), Some(replayed)) => {
                 write!(f, "recorded is {}, replayed {}", Shown(recorded), Shown(replayed))?;
             }
-            (None, Some(replayed)) => write!(f, "it is not recorded, replayed is {}", Shown(replayed))?,
+            (None, Some(replayed)) => {
+                write!(f, "it is not recorded, replayed is {}", Shown(replayed))?;
+                f.write_str(" (all before it are the same; a session that a crash has stopped appends the rest when it is opened)")?;
+            }
             (Some(recorded), None) => write!(f, "recorded is {}, no command causes it", Shown(recorded))?,
             (None, None) => write!(f, "it is neither recorded nor replayed")?,
         }

@@ -1,5 +1,6 @@
 //! The replay check over a directory, which it only reads.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,8 +50,9 @@ impl<E> ReplayCheckError<E> {
 }
 
 /// Applies the recorded commands of a session to a fresh engine, and compares every recorded event with what it emits.
-/// Takes no lock and changes nothing; its memory does not grow with the session. A torn tail of either journal, which
-/// opening would cut, is left out.
+/// Changes nothing, and its memory does not grow with the session. A torn tail of either journal, which opening would
+/// cut, is left out. Beside a process that runs the session, what is recorded already is compared, and what is not
+/// recorded yet is no difference.
 ///
 /// `progress` is told how many commands were applied, of how many.
 ///
@@ -63,10 +65,13 @@ pub fn replay_check<E: Engine>(
     path: impl AsRef<Path>,
     progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
-    replay_check_on::<E, _>(Arc::new(open_directory(path.as_ref())?), progress)
+    let disk = open_directory(path.as_ref())?;
+    // Held for no longer than it takes to see whether somebody has it.
+    let runs = disk.try_lock().is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+    check::<E, _>(&Arc::new(disk), runs, progress)
 }
 
-/// [`replay_check`] on a disk of the caller's.
+/// [`replay_check`] on a disk of the caller's, beside which nobody runs the session.
 ///
 /// # Errors
 /// The same.
@@ -75,11 +80,19 @@ pub fn replay_check<E: Engine>(
 /// If the engine does.
 pub fn replay_check_on<E: Engine, D: Disk>(
     disk: Arc<D>,
+    progress: impl FnMut(u64, u64),
+) -> Result<Checked, ReplayCheckError<E::Error>> {
+    check::<E, D>(&disk, false, progress)
+}
+
+fn check<E: Engine, D: Disk>(
+    disk: &Arc<D>,
+    runs: bool,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
     // The log first: a session that runs meanwhile may then have more commands than the log has events, and not less.
-    let events = found::<E, D>(&disk, EVENTS, Side::Events)?;
-    let input = found::<E, D>(&disk, INPUT, Side::Input)?;
+    let events = found::<E, D>(disk, EVENTS, Side::Events)?;
+    let input = found::<E, D>(disk, INPUT, Side::Input)?;
     let of = input.report.records().saturating_sub(1);
     let mut files = [&input, &events].map(|found| {
         (SegmentReader::new(Arc::clone(&found.disk), found.target.clone()), ReadBuffer::default())
@@ -87,9 +100,11 @@ pub fn replay_check_on<E: Engine, D: Disk>(
     let [input, events] = [input, events].map(|found| found.view.as_recovered());
     let mut check = ReplayCheck::<E>::new();
     loop {
-        match check.poll(&input, &events)? {
-            CheckStep::Same(checked) => return Ok(checked),
-            CheckStep::Read(side, request) => {
+        match check.poll(&input, &events) {
+            Err(error) if runs && is_unrecorded(&error) => return Ok(check.compared()),
+            Err(error) => return Err(error.into()),
+            Ok(CheckStep::Same(checked)) => return Ok(checked),
+            Ok(CheckStep::Read(side, request)) => {
                 let [of_input, of_events] = &mut files;
                 let (files, buffer) = if side == Side::Input { of_input } else { of_events };
                 let answer = buffer.fill(request.len, |buffer| files.read(request, buffer));
@@ -100,6 +115,12 @@ pub fn replay_check_on<E: Engine, D: Disk>(
     }
 }
 
+/// Whether the log ends before an event that is caused, and is the same up to there.
+fn is_unrecorded<X>(error: &CheckError<X>) -> bool {
+    let CheckError::Playback(super::PlaybackError::Differs(difference)) = error else { return false };
+    difference.recorded.is_none()
+}
+
 fn found<E: Engine, D: Disk>(
     disk: &Arc<D>,
     name: &str,
@@ -108,6 +129,8 @@ fn found<E: Engine, D: Disk>(
     let target = Target::Journal(JournalName::parse(name)?);
     let found = inspect_on::<Pryj, D>(Arc::clone(disk), target, ScanOptions::default())?;
     match found.report.verdict {
+        // A writer was at work while it was read: what was read is whole.
+        Verdict::Refused(_) if found.in_flight => Ok(found),
         Verdict::Refused(_) => Err(ReplayCheckError::Damaged { side, report: Box::new(found.report) }),
         Verdict::Sound | Verdict::Cut(_) => Ok(found),
     }

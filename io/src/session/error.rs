@@ -15,6 +15,11 @@ pub enum SessionOpenError<E> {
         "there is no session in the directory: its journal `input` has no record; make one with `create_new`"
     )]
     NoSession,
+    /// The input is wholly missing, and the log is there.
+    #[error(
+        "journal `input` is missing or empty, and journal `events` is there: restore the files of `input`, which cannot be made again"
+    )]
+    InputMissing,
     /// There is one already.
     #[error(
         "there is a session in the directory already, with {input} records in its journal `input` and {events} in `events`: open it, or use another directory"

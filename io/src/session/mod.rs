@@ -15,7 +15,9 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
+use std::task::Waker;
 
 use strandline_core::{Engine, Pryj, ReadUpTo, Seq};
 
@@ -32,7 +34,7 @@ use crate::error::AppendError;
 use crate::journal::Journal;
 use crate::reader::Reader;
 use crate::std_disk::StdDisk;
-use crate::sync::thread::JoinHandle;
+use crate::sync::thread::{self, JoinHandle, ThreadId};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use ticket::{Slot, Unanswered};
 
@@ -93,6 +95,7 @@ pub(super) struct Inner<D: Disk> {
     /// There is room in the queue.
     room: Condvar,
     unanswered_max: usize,
+    /// The engine's thread, until the close.
     stage: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -102,6 +105,8 @@ struct Queue {
     unanswered: VecDeque<Unanswered>,
     closing: bool,
     stopped: Option<SessionStopped>,
+    /// The engine's thread.
+    stage: Option<ThreadId>,
 }
 
 struct Closer<D: Disk> {
@@ -210,20 +215,35 @@ impl<D: Disk> Inner<D> {
         }
     }
 
-    fn close(&self) -> Result<(), SessionStopped> {
+    fn close(self: &Arc<Self>) -> Result<(), SessionStopped> {
         self.lock().closing = true;
         self.room.notify_all();
+        if !self.can_wait() {
+            // A task that one of these threads wakes drops the last handle: the thread cannot wait for itself.
+            let inner = Arc::clone(self);
+            let closes = thread::spawn("strandline-close".into(), move || drop(inner.close()));
+            return closes.map(drop).or_else(|_| self.input.close().map_err(SessionStopped::Poisoned));
+        }
         let input = self.input.close();
-        let stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(stage) = stage {
-            // A panic of the engine was noted by the stage itself.
-            let _ = stage.join();
+        {
+            // Who finds it closed already still waits for the end.
+            let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(stage) = stage.take() {
+                // A panic of the engine was noted by the stage itself.
+                let _ = stage.join();
+            }
         }
         let events = self.events.close();
         match &self.lock().stopped {
             None | Some(SessionStopped::Closed) => input.and(events).map_err(SessionStopped::Poisoned),
             Some(stopped) => Err(stopped.clone()),
         }
+    }
+
+    /// Whether this thread can wait for what the session's own threads do.
+    fn can_wait(&self) -> bool {
+        let is_stage = self.lock().stage == Some(thread::current().id());
+        !is_stage && self.input.can_be_waited_for() && self.events.can_be_waited_for()
     }
 
     /// Tells these answers.
@@ -234,9 +254,7 @@ impl<D: Disk> Inner<D> {
             answers.into_iter().filter_map(slot).collect()
         };
         self.room.notify_all();
-        for waker in told.into_iter().filter_map(|(slot, answer)| slot.fill(Ok(answer))) {
-            waker.wake();
-        }
+        wake(told.into_iter().filter_map(|(slot, answer)| slot.fill(Ok(answer))).collect());
     }
 
     /// Who waits to submit looks again: what was in flight may have found no space.
@@ -254,9 +272,14 @@ impl<D: Disk> Inner<D> {
             std::mem::take(&mut queue.unanswered)
         };
         self.room.notify_all();
-        for waker in unanswered.into_iter().filter_map(|command| command.slot.fill(Err(stopped.clone()))) {
-            waker.wake();
-        }
+        wake(unanswered.into_iter().filter_map(|command| command.slot.fill(Err(stopped.clone()))).collect());
+    }
+}
+
+/// Wakes tasks, when all that they wait for is there. A waker is foreign code: if it panics, that goes no further.
+fn wake(wakers: Vec<Waker>) {
+    for waker in wakers {
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
     }
 }
 

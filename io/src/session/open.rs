@@ -69,10 +69,17 @@ impl<E: Engine + Send + 'static, D: Disk> Session<E, D> {
         settings: SessionSettings,
     ) -> Result<Self, SessionOpenError<E::Error>> {
         E::start(setup).map_err(SessionOpenError::Start)?;
-        let journals = open_journals(directory, &settings)?;
-        let records = [&journals.input_report, &journals.events_report].map(Report::records);
-        if records != [0, 0] {
-            return Err(SessionOpenError::AlreadyExists { input: records[0], events: records[1] });
+        if !exists(directory, INPUT)? && exists(directory, EVENTS)? {
+            return Err(SessionOpenError::InputMissing);
+        }
+        let (input, input_report) = open_input(directory, &settings)?;
+        if input_report.end != Seq::ZERO {
+            return Err(SessionOpenError::AlreadyExists { input: input_report.records(), events: 0 });
+        }
+        let journals = with_events(directory, &settings, (input, input_report))?;
+        if journals.events_report.end != FIRST_EVENT {
+            let events = journals.events_report.records();
+            return Err(SessionOpenError::AlreadyExists { input: 0, events });
         }
         // The session exists once this is durable.
         journals.input.append(&Setup { engine: E::ID, setup }.encode())?;
@@ -92,7 +99,8 @@ impl<E: Engine + Send + 'static, D: Disk> Session<E, D> {
         settings: SessionSettings,
     ) -> Result<(Self, Resumed), SessionOpenError<E::Error>> {
         if !exists(directory, INPUT)? {
-            return Err(SessionOpenError::NoSession);
+            let lost = exists(directory, EVENTS)?;
+            return Err(if lost { SessionOpenError::InputMissing } else { SessionOpenError::NoSession });
         }
         let has_events = exists(directory, EVENTS)?;
         let journals = open_input(directory, &settings)?;
@@ -134,24 +142,26 @@ impl<E: Engine + Send + 'static, D: Disk> Session<E, D> {
         };
         let thread = thread::spawn("strandline-engine".into(), move || stage.run());
         let thread = thread.map_err(SessionOpenError::Thread)?;
+        inner.lock().stage = Some(thread.thread().id());
         *inner.stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(thread);
         let closer = Arc::new(Closer { inner: Arc::clone(&inner) });
         Ok((Self { inner, _closer: closer, engine: PhantomData }, resumed))
     }
 }
 
-/// Whether a journal has files.
+/// Whether a journal has files, and anything in them: an empty file is no more than a missing one.
 fn exists<D: Disk, X>(directory: &Directory<D>, name: &str) -> Result<bool, SessionOpenError<X>> {
     let name = JournalName::parse(name).map_err(OpenError::from)?;
     let files = files_of(&**directory.disk(), &name)?;
-    Ok(!matches!(files.listing, Listing::Segments(segments) if segments.is_empty()))
+    Ok(
+        !matches!(files.listing, Listing::Segments(segments) if segments.iter().all(|segment| segment.len == 0)),
+    )
 }
 
 type Input<D> = (Journal<Pryj, D>, Report);
 
 fn open_input<D: Disk>(directory: &Directory<D>, settings: &SessionSettings) -> Result<Input<D>, OpenError> {
-    let config = Config { sync: SyncPolicy::Always, first_seq: Some(Seq::ZERO), ..settings.input.clone() };
-    Journal::open(directory, INPUT, config)
+    Journal::open(directory, INPUT, of_a_session(&settings.input, Seq::ZERO))
 }
 
 fn with_events<D: Disk>(
@@ -159,16 +169,14 @@ fn with_events<D: Disk>(
     settings: &SessionSettings,
     (input, input_report): Input<D>,
 ) -> Result<Journals<D>, OpenError> {
-    let config = Config { sync: SyncPolicy::Always, first_seq: Some(FIRST_EVENT), ..settings.events.clone() };
+    let config = of_a_session(&settings.events, FIRST_EVENT);
     let (events, events_report) = Journal::open(directory, EVENTS, config)?;
     Ok(Journals { input, input_report, events, events_report })
 }
 
-fn open_journals<D: Disk>(
-    directory: &Directory<D>,
-    settings: &SessionSettings,
-) -> Result<Journals<D>, OpenError> {
-    with_events(directory, settings, open_input(directory, settings)?)
+/// Answers mean durable records, and nothing is ever trimmed, so that no room is worth waiting for.
+fn of_a_session(settings: &Config, first: Seq) -> Config {
+    Config { sync: SyncPolicy::Always, first_seq: Some(first), waits_for_room: false, ..settings.clone() }
 }
 
 impl SessionStopped {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use strandline_core::session::{Session, SessionStep, Side};
 use strandline_core::{Engine, Events, JournalName, Pryj, ReadRequest, Seq, View};
@@ -11,9 +12,14 @@ use super::{Answer, Inner, SessionStopped};
 use crate::disk::Disk;
 use crate::reader::ReadBuffer;
 use crate::segment_reader::{SegmentReader, Target};
+use crate::sync::Instant;
 
-/// Events gather up to so many bytes before they are committed, though commands follow.
+/// Events gather up to so many bytes before they are committed, though commands follow...
 const GATHERED_BYTES_MAX: usize = 1 << 20;
+/// ... and no longer than this, so that an engine that takes its time answers while it works.
+const GATHERED_FOR_MAX: Duration = Duration::from_millis(2);
+/// What an event takes beside its bytes.
+const EVENT_OVERHEAD: usize = 32;
 
 /// The engine, and what it works with.
 pub(super) struct Stage<E: Engine, D: Disk> {
@@ -25,6 +31,8 @@ pub(super) struct Stage<E: Engine, D: Disk> {
     /// Events that are not appended yet.
     gathered: Events,
     gathered_bytes: usize,
+    /// When the oldest command was applied that is not answered.
+    gathered_since: Option<Instant>,
     /// Commands that were applied, with the events that their answers tell.
     applied: VecDeque<(Seq, Events)>,
     /// Somebody waits for answers.
@@ -61,6 +69,7 @@ impl<E: Engine, D: Disk> Stage<E, D> {
             files,
             gathered: Events::default(),
             gathered_bytes: 0,
+            gathered_since: None,
             applied: VecDeque::new(),
             answers: false,
             appended: 0,
@@ -82,6 +91,7 @@ impl<E: Engine, D: Disk> Stage<E, D> {
 
     /// Answers commands until there will be no more.
     pub(super) fn run(mut self) {
+        let mut dying = Dying { inner: Arc::clone(&self.inner), is_over: false };
         let stopped = loop {
             let done = match self.next(true) {
                 Ok(Next::End) => break self.end(),
@@ -95,6 +105,7 @@ impl<E: Engine, D: Disk> Stage<E, D> {
                 Err(Stop::Playback(error)) => break SessionStopped::Playback(error.to_string().into()),
             }
         };
+        dying.is_over = true;
         self.inner.stop(stopped);
     }
 
@@ -109,9 +120,8 @@ impl<E: Engine, D: Disk> Stage<E, D> {
         let step = self.session.poll(state.view(), &self.recorded).map_err(Stop::Playback)?;
         Ok(match step {
             SessionStep::Read(side, request) => Next::Read(side, request),
-            SessionStep::Append | SessionStep::Apply if self.gathered_bytes >= GATHERED_BYTES_MAX => {
-                Next::Commit
-            }
+            SessionStep::Append if self.gathered_bytes >= GATHERED_BYTES_MAX => Next::Commit,
+            SessionStep::Apply if self.has_gathered_enough() => Next::Commit,
             SessionStep::Append => Next::Gather,
             SessionStep::Apply => Next::Apply,
             SessionStep::CaughtUp if !self.gathered.is_empty() || !self.applied.is_empty() => Next::Commit,
@@ -156,6 +166,7 @@ impl<E: Engine, D: Disk> Stage<E, D> {
     }
 
     fn apply(&mut self) {
+        self.gathered_since.get_or_insert_with(Instant::now);
         let (command, events) = self.session.apply();
         self.commands += 1;
         if self.answers {
@@ -173,9 +184,14 @@ impl<E: Engine, D: Disk> Stage<E, D> {
     fn gather(&mut self) {
         if let Some((_, event)) = self.session.event() {
             self.gathered.push(event);
-            self.gathered_bytes += event.len();
+            self.gathered_bytes += event.len() + EVENT_OVERHEAD;
             self.session.handle_appended();
         }
+    }
+
+    fn has_gathered_enough(&self) -> bool {
+        let for_long = self.gathered_since.is_some_and(|since| since.elapsed() >= GATHERED_FOR_MAX);
+        for_long || self.gathered_bytes >= GATHERED_BYTES_MAX
     }
 
     /// Makes the gathered events durable, and answers the commands that they belong to.
@@ -187,6 +203,7 @@ impl<E: Engine, D: Disk> Stage<E, D> {
             self.gathered.clear();
             self.gathered_bytes = 0;
         }
+        self.gathered_since = None;
         let durable_end = self.inner.events.durable_end();
         let mut answers = Vec::new();
         while let Some(answered) = self.session.poll_answered(durable_end) {
@@ -196,6 +213,20 @@ impl<E: Engine, D: Disk> Stage<E, D> {
         }
         self.inner.answer(answers);
         Ok(())
+    }
+}
+
+/// Tells everybody if the engine's thread ends in another way than it should.
+struct Dying<D: Disk> {
+    inner: Arc<Inner<D>>,
+    is_over: bool,
+}
+
+impl<D: Disk> Drop for Dying<D> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.inner.stop(SessionStopped::Poisoned(crate::error::Poisoned::Abandoned));
+        }
     }
 }
 

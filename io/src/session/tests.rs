@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
@@ -238,4 +239,145 @@ fn who_submits_more_than_may_be_in_flight_waits() {
     disk.release_syncs();
     first.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
     assert_eq!(third.join().unwrap(), Seq::new(3));
+}
+
+/// Does something once, when it is woken.
+struct Once(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl std::task::Wake for Once {
+    fn wake(self: Arc<Self>) {
+        let wakes = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(wakes) = wakes {
+            wakes();
+        }
+    }
+}
+
+fn when_woken(does: impl FnOnce() + Send + 'static) -> Waker {
+    Waker::from(Arc::new(Once(Mutex::new(Some(Box::new(does))))))
+}
+
+/// A session, and the ticket of a command that was polled with this waker: while the command is being recorded, or
+/// while its events are. Then it goes on.
+fn polled(
+    disk: &TestDisk,
+    while_events: bool,
+    waker: impl FnOnce(Adding) -> Waker,
+) -> SessionTicket<TestDisk> {
+    let session = begin(disk);
+    let (reach, reached) = channel();
+    let (go, goes) = channel::<()>();
+    let call = if while_events { "write events" } else { "write input" };
+    disk.before_next(call, move || {
+        reach.send(()).unwrap();
+        goes.recv().unwrap();
+    });
+    let mut ticket = session.submit(b"a").unwrap();
+    reached.recv().unwrap();
+    let waker = waker(session);
+    assert!(Pin::new(&mut ticket).poll(&mut Context::from_waker(&waker)).is_pending());
+    go.send(()).unwrap();
+    ticket
+}
+
+#[test]
+fn a_waker_that_panics_stops_nobody() {
+    for while_events in [false, true] {
+        let disk = TestDisk::new();
+        let mut session = None;
+        let ticket = polled(&disk, while_events, |of| {
+            session = Some(of);
+            when_woken(|| panic!("a task's own fault"))
+        });
+        assert_eq!(ticket.wait().unwrap().command, Seq::new(1));
+        let session = session.unwrap();
+        assert_eq!(session.submit(b"c").unwrap().wait().unwrap().command, Seq::new(2));
+        session.close().unwrap();
+    }
+}
+
+#[test]
+fn whoever_is_woken_can_drop_the_last_handle() {
+    for while_events in [false, true] {
+        let disk = TestDisk::new();
+        let (dropped, is_dropped) = channel();
+        let ticket = polled(&disk, while_events, |session| {
+            when_woken(move || {
+                drop(session);
+                dropped.send(()).unwrap();
+            })
+        });
+        is_dropped.recv().unwrap();
+        assert_eq!(ticket.wait().unwrap().command, Seq::new(1), "what was submitted is answered");
+        // The close goes on by itself.
+        let directory = Directory::on(disk.clone());
+        while Adding::open(&directory, settings()).is_err() {
+            thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn two_who_close_at_once_both_wait_for_every_answer() {
+    for _ in 0..20 {
+        let disk = TestDisk::new();
+        let session = begin(&disk);
+        let tickets: Vec<_> = (0..50).map(|n| session.submit(format!("{n}").as_bytes()).unwrap()).collect();
+        let closers =
+            [session.clone(), session.clone()].map(|session| thread::spawn(move || session.close()));
+        closers.into_iter().for_each(|closer| closer.join().unwrap().unwrap());
+        tickets.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
+        assert_eq!(check(&disk).unwrap().commands, 50);
+    }
+}
+
+#[test]
+fn a_journal_that_is_lost_is_asked_for_and_nothing_is_made_in_its_place() {
+    let disk = TestDisk::new();
+    let session = begin(&disk);
+    session.submit(b"a").unwrap().wait().unwrap();
+    session.close().unwrap();
+    drop(session);
+    let (input, log) = ("input-00000000000000000000.seg", "events-00000000000000000001.seg");
+    let [input_bytes, log_bytes] = [input, log].map(|name| disk.read(name));
+    disk.put(log, b"");
+    assert!(matches!(refused(&disk, settings()), SessionOpenError::EventsMissing { commands: 1 }));
+    disk.put(log, &log_bytes);
+    for lost in [true, false] {
+        if lost {
+            std::fs::remove_file(disk.path().join(input)).unwrap();
+        } else {
+            disk.put(input, b"");
+        }
+        let names = disk.names();
+        assert!(matches!(refused(&disk, settings()), SessionOpenError::InputMissing));
+        let again = Adding::create_new(&Directory::on(disk.clone()), b"100", settings()).unwrap_err();
+        assert!(matches!(again, SessionOpenError::InputMissing), "{again}");
+        assert_eq!(disk.names(), names);
+    }
+    disk.put(input, &input_bytes);
+    assert!(Adding::open(&Directory::on(disk.clone()), settings()).is_ok());
+}
+
+#[test]
+fn beside_a_session_that_runs_what_is_recorded_is_checked() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = Directory::open(root.path()).unwrap();
+    let session = Session::<Adder>::create_new(&directory, b"0", settings()).unwrap();
+    let writer = {
+        let session = session.clone();
+        thread::spawn(move || {
+            for n in 0..300 {
+                session.submit(format!("{n}").as_bytes()).unwrap().wait().unwrap();
+            }
+        })
+    };
+    let mut checks = 0;
+    while checks == 0 || !writer.is_finished() {
+        replay_check::<Adder>(root.path(), |_, _| {}).unwrap();
+        checks += 1;
+    }
+    writer.join().unwrap();
+    session.close().unwrap();
+    assert_eq!(replay_check::<Adder>(root.path(), |_, _| {}).unwrap().commands, 300);
 }
