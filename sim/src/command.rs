@@ -33,7 +33,7 @@ pub struct Flags {
     #[arg(long, value_parser = parse_commit, value_name = "HASH")]
     pub commit: Option<u64>,
     /// How many operations the script has, instead of the number that the seed gives.
-    #[arg(long)]
+    #[arg(long, value_parser = parse_steps)]
     pub steps: Option<usize>,
     /// A shorter script, crashed only at calls and at the first, middle and last byte of writes.
     #[arg(long)]
@@ -239,6 +239,14 @@ fn parse_range(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
+/// More operations than these nobody waits for.
+const STEPS_MAX: usize = 1_000_000;
+
+fn parse_steps(text: &str) -> Result<usize, String> {
+    let steps = text.parse().ok().filter(|steps| *steps <= STEPS_MAX);
+    steps.ok_or_else(|| format!("expected a number up to {STEPS_MAX}"))
+}
+
 fn parse_commit(text: &str) -> Result<u64, String> {
     let digits = text.get(..16).unwrap_or(text);
     u64::from_str_radix(digits, 16).map_err(|_| "expected a commit hash of hexadecimal digits".to_owned())
@@ -253,6 +261,14 @@ mod tests {
         assert_eq!(parse_commit("00000000000000ffdeadbeef"), Ok(255));
         assert_eq!(parse_commit("e2a8099"), Ok(0x0e2a_8099));
         assert!(parse_commit("main").is_err());
+    }
+
+    #[test]
+    fn steps_are_as_many_as_somebody_waits_for() {
+        assert_eq!(parse_steps("1000000"), Ok(1_000_000));
+        for bad in ["1000001", "18446744073709551616", "-1", ""] {
+            assert!(parse_steps(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::outcome::{Ended, Failure, say};
 use story::Story;
@@ -45,7 +45,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
         None => root.path().join("bus"),
     };
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
         // Without it an interrupted demo leaves its directory behind.
         let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
     }

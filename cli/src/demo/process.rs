@@ -81,12 +81,12 @@ impl<T: DeserializeOwned + Send + 'static> Process<T> {
     fn next_or_end(&self) -> Result<Option<T>, Failure> {
         let started = Instant::now();
         while started.elapsed() < PATIENCE {
+            if self.interrupted.load(Ordering::SeqCst) {
+                return Err(Failure::problem(anyhow::anyhow!("the demo was interrupted")));
+            }
             match self.messages.recv_timeout(LOOK) {
                 Ok(message) => return Ok(Some(message)),
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
-                Err(RecvTimeoutError::Timeout) if self.interrupted.load(Ordering::SeqCst) => {
-                    return Err(Failure::problem(anyhow::anyhow!("the demo was interrupted")));
-                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
