@@ -8,6 +8,7 @@
 mod bus;
 mod events;
 mod raw;
+mod sessions;
 mod workloads;
 
 use std::fmt;
@@ -161,6 +162,18 @@ const WORKLOADS: &[Workload] = &[
         unit: "events/s",
         aim: Aim::Figure(5_000_000.0),
         run: bus::deliver_replay,
+    },
+    Workload {
+        name: "S1 a session, 4 producers with 64 commands in flight each; beside 16 threads on a plain journal",
+        unit: "answers/s",
+        aim: Aim::Ratio(0.5),
+        run: sessions::answers,
+    },
+    Workload {
+        name: "S2 replay check, every event compared and digested; raw: read()",
+        unit: "MB/s",
+        aim: Aim::Figure(900.0),
+        run: sessions::checked,
     },
 ];
 

@@ -15,7 +15,7 @@ use crate::raw;
 
 const RECORD: [u8; 256] = [0x5a; 256];
 pub(crate) const BATCH: usize = 1_000;
-const THREADS: usize = 16;
+pub(crate) const THREADS: usize = 16;
 pub(crate) const NAME: &str = "bench";
 
 /// How much each workload does in a round.
@@ -130,7 +130,7 @@ fn append_each(root: &Path, count: usize) -> Result<Duration, Box<dyn Error>> {
     Ok(elapsed)
 }
 
-fn append_in_threads(root: &Path, each: usize) -> Result<Duration, Box<dyn Error>> {
+pub(crate) fn append_in_threads(root: &Path, each: usize) -> Result<Duration, Box<dyn Error>> {
     let path = root.join("journal");
     let journal = open(&path, config())?;
     let start = Instant::now();
