@@ -66,6 +66,32 @@ fn follow(subscription: &mut Subscription, mut next: Seq, end: Seq) -> usize {
     gaps
 }
 
+/// After a power failure the file is as long as it was, and all zeros.
+#[test]
+fn fault_11_records_of_subscriptions_that_are_all_zeros_are_refused_by_name() {
+    let root = tempfile::tempdir().unwrap();
+    let bus = open(root.path(), sizes(40 * MIB, 50 * MIB));
+    let mut context = bus.subscribe(Subscribe::durable("context")).unwrap();
+    for _ in 0..10 {
+        bus.publish(draft(b"payload")).unwrap();
+    }
+    assert_eq!(follow(&mut context, Seq::new(1), Seq::new(11)), 0);
+    context.acknowledge(Seq::new(10)).unwrap();
+    drop(context);
+    bus.close().unwrap();
+    drop(bus);
+    let records = root.path().join("subscriptions-00000000000000000000.seg");
+    let zeros = vec![0; std::fs::read(&records).unwrap().len()];
+    std::fs::write(&records, &zeros).unwrap();
+    let settings = BusSettings::with_retention(sizes(40 * MIB, 50 * MIB));
+    let refused = EventBus::open(&Directory::open(root.path()).unwrap(), settings).unwrap_err().to_string();
+    assert!(
+        refused.contains("subscriptions") && refused.contains("segment 00000000000000000000"),
+        "{refused}"
+    );
+    assert_eq!(std::fs::read(&records).unwrap(), zeros, "it is left for whoever looks into it");
+}
+
 /// An event journal as a machine writes it whose clock is wrong: segment after segment stamped with this time.
 fn write_at(path: &Path, at: Timestamp, events: usize) {
     let disk = Arc::new(StdDisk::create(path).unwrap());
