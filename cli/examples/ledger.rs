@@ -1,8 +1,8 @@
 //! A ledger over a session: every posting is journaled before it is answered, and the whole history can be checked.
 //!
 //! ```sh
-//! printf 'deposit ann 100\ntransfer ann bob 30\ntransfer bob ann 99\n' | cargo run -p strandline-cli --example ledger -- post ./ledger
-//! cargo run -p strandline-cli --example ledger -- check ./ledger
+//! printf 'deposit ann 100\ntransfer ann bob 30\ntransfer bob ann 99\n' | cargo run --release -p strandline-cli --example ledger -- post ./ledger
+//! cargo run --release -p strandline-cli --example ledger -- check ./ledger
 //! ```
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use strandline::session::{Session, SessionOpenError, SessionSettings};
+use strandline::session::{Session, SessionSettings};
 use strandline::{Directory, Engine, Events, Seq};
 use strandline_cli::replay_check;
 
@@ -89,13 +89,7 @@ fn main() -> ExitCode {
 
 fn post(directory: PathBuf) -> Result<(), Box<dyn std::error::Error>> {
     let directory = Directory::open(directory)?;
-    let session = match Session::<Ledger>::open(&directory, SessionSettings::default()) {
-        Ok((session, _)) => session,
-        Err(SessionOpenError::NoSession) => {
-            Session::create_new(&directory, b"1000000", SessionSettings::default())?
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let session = Session::<Ledger>::open_or_create(&directory, b"1000000", SessionSettings::default())?;
     for line in io::stdin().lock().lines() {
         let answer = session.submit(line?.as_bytes())?.wait()?;
         for event in answer.events.iter() {

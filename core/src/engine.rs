@@ -1,6 +1,7 @@
 //! What a session runs: a deterministic engine, and the events that it emits.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::Seq;
 
@@ -58,11 +59,17 @@ pub trait Engine: Sized {
 }
 
 /// The events that a command has caused, in order. One buffer serves all commands: nothing is allocated per event.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Events {
     bytes: Vec<u8>,
     /// Where each event ends.
     ends: Vec<usize>,
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 impl Events {

@@ -24,10 +24,13 @@ fn what_waits_for_room_is_refused_when_nobody_makes_some() {
     let mut journal = full(&mut world);
     let end = journal.view().written_end();
     assert_eq!(drain(&mut journal, &mut world), [], "it waits");
+    let (head, record, marks) = (16 + 40, 16 + 60, 3 * 40);
+    assert_eq!(journal.room_wanted(), head + record + marks, "in a segment of its own");
     journal.refuse_waiting();
     let commit = journal.last_commit();
     assert_eq!(drain(&mut journal, &mut world), [Output::Void { from: end, commit }]);
     assert!(!journal.waits_for_room());
+    assert_eq!(journal.room_wanted(), 0);
     journal.refuse_waiting();
     assert_eq!(drain(&mut journal, &mut world), [], "nothing waits");
 }

@@ -114,6 +114,25 @@ impl<E: Engine + Send + 'static, D: Disk> Session<E, D> {
         Self::start(with_events(directory, &settings, journals)?, &settings)
     }
 
+    /// Opens the session of a directory, or makes one with this setup where there is none. What was recorded with
+    /// another setup goes on with that.
+    ///
+    /// # Errors
+    /// [`SessionOpenError`], as [`open`](Self::open) and [`create_new`](Self::create_new) have it.
+    ///
+    /// # Panics
+    /// If the engine does.
+    pub fn open_or_create(
+        directory: &Directory<D>,
+        setup: &[u8],
+        settings: SessionSettings,
+    ) -> Result<Self, SessionOpenError<E::Error>> {
+        match Self::open(directory, settings.clone()) {
+            Err(SessionOpenError::NoSession) => Self::create_new(directory, setup, settings),
+            opened => opened.map(|(session, _)| session),
+        }
+    }
+
     fn start(
         journals: Journals<D>,
         settings: &SessionSettings,

@@ -169,7 +169,10 @@ fn what_is_there_is_not_begun_again_and_what_is_not_is_not_opened() {
     let start = Adding::create_new(&directory, b"many", settings()).unwrap_err();
     assert!(matches!(start, SessionOpenError::Start(NoNumber)), "{start}");
     assert!(disk.names().is_empty(), "{:?}", disk.names());
-    begin(&disk).close().unwrap();
+    Adding::open_or_create(&directory, b"100", settings()).unwrap().close().unwrap();
+    let session = Adding::open_or_create(&directory, b"another setup", settings()).unwrap();
+    assert_eq!(session.durable_end(Side::Input), Seq::new(1), "the setup of the first time counts");
+    drop(session);
     let again = Adding::create_new(&directory, b"100", settings()).unwrap_err();
     assert!(matches!(again, SessionOpenError::AlreadyExists { input: 1, events: 0 }), "{again}");
     assert!(Adding::open(&directory, settings()).is_ok());
