@@ -66,7 +66,9 @@ impl From<serde_json::Error> for Failure {
 impl From<InspectError> for Failure {
     fn from(error: InspectError) -> Self {
         match &error {
-            InspectError::Listing(ListingError::Doubtful { .. }) => Self::problem(error),
+            InspectError::Listing(ListingError::Doubtful { .. } | ListingError::InTheWay { .. }) => {
+                Self::problem(error)
+            }
             InspectError::Io { .. }
             | InspectError::NotAFile { .. }
             | InspectError::Listing(ListingError::Io(_))
@@ -84,7 +86,7 @@ impl From<DirectoryError> for Failure {
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         let is_problem = match &error {
-            OpenError::Listing(ListingError::Doubtful { .. }) => true,
+            OpenError::Listing(ListingError::Doubtful { .. } | ListingError::InTheWay { .. }) => true,
             OpenError::Recovery { source, .. } => match source {
                 RecoveryError::Refused { refusal, .. } => !is_denied(refusal),
                 RecoveryError::Failed { failure, .. } => failure.cause != IoCause::Denied,

@@ -16,7 +16,7 @@ use crate::directory::{AlreadyOpen, Directory};
 use crate::disk::Disk;
 use crate::error::{AppendError, FlushError, Poisoned};
 use crate::housekeeping;
-use crate::listing::{ListingError, files_of};
+use crate::listing::{ListingError, files_to_write};
 use crate::perform::Performer;
 use crate::reader::Reader;
 use crate::recover::recover;
@@ -103,7 +103,7 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         let name = JournalName::parse(name)?;
         let lease = directory.lease(&name)?;
         let performer = Performer::new(Arc::clone(directory.disk()), name.clone());
-        let listing = files_of(&**directory.disk(), &name)?.listing;
+        let listing = files_to_write(&**directory.disk(), &name)?.listing;
         let (core, report) = recover::<F, D>(&performer, config.clone(), listing)
             .map_err(|source| OpenError::Recovery { journal: name.clone(), source })?;
         let shared = Arc::new(Shared::new(core, performer, lease, &config));

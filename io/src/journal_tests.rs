@@ -590,3 +590,21 @@ fn a_record_that_asks_for_its_number_is_never_stored_behind_a_lost_one() {
     assert_eq!(late, Some(AppendError::NotNext { expected: Seq::new(2), next: Seq::new(1) }));
     assert_eq!(journal.append_at(Seq::new(1), b"again"), Ok(Seq::new(1)));
 }
+
+/// A rename would replace a pipe or a socket in silence.
+#[test]
+fn what_has_a_segments_name_and_is_no_file_is_left_alone_and_opening_says_so() {
+    let disk = TestDisk::new();
+    let directory = Directory::on(disk.clone());
+    let in_the_way = disk.path().join("log-00000000000000000007.seg");
+    std::fs::create_dir(&in_the_way).unwrap();
+    let refused = directory.journal::<Pryj>("log", config()).map(drop).unwrap_err();
+    let listing = OpenError::Listing(crate::ListingError::InTheWay {
+        journal: crate::JournalName::parse("log").unwrap(),
+        name: "log-00000000000000000007.seg".into(),
+    });
+    assert_eq!(refused.to_string(), listing.to_string());
+    assert_eq!(disk.names(), ["log-00000000000000000007.seg"], "nothing was made");
+    std::fs::remove_dir(in_the_way).unwrap();
+    assert!(directory.journal::<Pryj>("log", config()).is_ok());
+}

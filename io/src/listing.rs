@@ -53,6 +53,17 @@ pub enum ListingError {
     /// The directory could not be read.
     #[error("the directory cannot be listed: {0}; check its permissions")]
     Io(#[from] IoFailure),
+    /// What bears the name of one of the journal's segments is no file. A journal that is written would replace it, or fail
+    /// to, once it comes to that number.
+    #[error(
+        "{name:?} has the name of a segment of the journal {journal} and is no file: move it out of the directory"
+    )]
+    InTheWay {
+        /// The journal.
+        journal: JournalName,
+        /// Its name.
+        name: String,
+    },
     /// A file that looks like a segment of the journal, under a name that no segment has.
     #[error(
         "{file:?} looks like a segment of the journal {journal} but has no segment's name ({journal}-, 20 digits, .seg); \
@@ -82,6 +93,23 @@ pub fn journals<D: Disk>(disk: &D) -> Result<Vec<JournalName>, ListingError> {
     names.sort();
     names.dedup();
     Ok(names)
+}
+
+/// The files of a journal that is to be written.
+///
+/// # Errors
+/// [`ListingError`], [`ListingError::InTheWay`] among them.
+pub(crate) fn files_to_write<D: Disk>(disk: &D, journal: &JournalName) -> Result<JournalFiles, ListingError> {
+    let files = files_of(disk, journal)?;
+    let is_segments = |name: &String| matches!(FileKind::of(name), FileKind::Segment { .. });
+    for warning in &files.warnings {
+        if let ListingWarning::NotAFile { name } = warning
+            && is_segments(name)
+        {
+            return Err(ListingError::InTheWay { journal: journal.clone(), name: name.clone() });
+        }
+    }
+    Ok(files)
 }
 
 /// The files of one journal.

@@ -157,6 +157,9 @@ impl<D: Disk> EventBus<D> {
     /// [`EventBusError`].
     pub fn force_acknowledge(&self, name: &str, sequence: Seq) -> Result<(), EventBusError> {
         let mut state = self.inner.lock();
+        if state.closing {
+            return Err(EventBusError::Closed);
+        }
         let Some(subscription_id) = state.core.find(name) else {
             return Err(EventBusError::UnknownName { name: name.into() });
         };
@@ -168,9 +171,12 @@ impl<D: Disk> EventBus<D> {
     /// Deletes a durable subscription; what it pinned is free, and whoever is connected to it is told.
     ///
     /// # Errors
-    /// [`EventBusError::UnknownName`] if there is none of this name.
+    /// [`EventBusError::UnknownName`] if there is none of this name, [`EventBusError::Closed`] after a close.
     pub fn remove(&self, name: &str) -> Result<(), EventBusError> {
         let mut state = self.inner.lock();
+        if state.closing {
+            return Err(EventBusError::Closed);
+        }
         if !state.core.remove(name) {
             return Err(EventBusError::UnknownName { name: name.into() });
         }

@@ -211,3 +211,15 @@ fn a_journal_larger_than_the_bound_is_refused_unless_events_may_be_dropped() {
     assert_eq!(bus.publish(draft(b"x")).unwrap(), Seq::new(31), "numbers go on");
     assert!(bytes(&disk) <= 1 << 20, "{} bytes", bytes(&disk));
 }
+
+#[test]
+fn after_a_close_nothing_is_removed_or_skipped_that_the_disk_still_has() {
+    let disk = TestDisk::new();
+    let directory = Directory::on(disk);
+    let (bus, _) = EventBus::open(&directory, BusSettings::default()).unwrap();
+    drop(bus.subscribe(Subscribe::durable("context")).unwrap());
+    bus.close().unwrap();
+    assert!(matches!(bus.remove("context"), Err(EventBusError::Closed)));
+    assert!(matches!(bus.force_acknowledge("context", Seq::ZERO), Err(EventBusError::Closed)));
+    assert_eq!(bus.subscriptions().len(), 1);
+}
