@@ -23,7 +23,7 @@ use base64::prelude::BASE64_STANDARD;
 use clap::{Args, Parser};
 use serde::Serialize;
 use strandline::Engine;
-use strandline::session::{Checked, Difference, ReplayCheckError, replay_check};
+use strandline::session::{Checked, Difference, replay_check};
 
 use crate::outcome::{Ended, Failure, exit_code};
 use crate::progress::Steps;
@@ -94,13 +94,9 @@ fn check<E: Engine>(flags: &Flags) -> Result<Ended, Failure> {
                 Ok(Ended::Problem)
             }
             Some(_) => Err(Failure::problem(error).context(flags.directory.display().to_string())),
-            None => Err(cannot_run(error).context(flags.directory.display().to_string())),
+            None => Err(Failure::cannot_run(error).context(flags.directory.display().to_string())),
         },
     }
-}
-
-fn cannot_run<E: std::error::Error + Send + Sync + 'static>(error: ReplayCheckError<E>) -> Failure {
-    Failure::cannot_run(error)
 }
 
 fn told(checked: &Checked, json: bool) -> Result<(), Failure> {

@@ -31,8 +31,7 @@ impl<F: Framing> Journal<F> {
     /// Whether a commit of this many record bytes fits, in a new segment if it rolls, and leaves room for the mark
     /// that proves it once nothing follows.
     pub(super) fn room_for(&self, record_bytes: u64, rolls: bool) -> Room {
-        let proof = if self.layout.has_marks() { F::MARK_LEN as u64 } else { 0 };
-        let bytes = record_bytes.saturating_add(marks_len::<F>(self.layout) + proof);
+        let bytes = self.commit_len(record_bytes);
         let (others, file) = if rolls {
             (self.view.bytes(), bytes.saturating_add(head_len::<F>()))
         } else {
@@ -60,7 +59,13 @@ impl<F: Framing> Journal<F> {
     pub fn room_wanted(&self) -> u64 {
         let next = self.queue.front().filter(|_| self.waits_for_room());
         let bytes = next.map(|next| next.record_bytes::<F>(self.layout) as u64);
-        bytes.map_or(0, |bytes| head_len::<F>() + bytes + marks_len::<F>(self.layout) + F::MARK_LEN as u64)
+        bytes.map_or(0, |bytes| self.commit_len(bytes).saturating_add(head_len::<F>()))
+    }
+
+    /// A commit with the marks around it, and the one that proves it.
+    const fn commit_len(&self, record_bytes: u64) -> u64 {
+        let proof = if self.layout.has_marks() { F::MARK_LEN as u64 } else { 0 };
+        record_bytes.saturating_add(marks_len::<F>(self.layout) + proof)
     }
 
     /// No room will be made: what waits for it fails as on a full disk.

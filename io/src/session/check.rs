@@ -7,11 +7,11 @@ use std::sync::Arc;
 use strandline_core::session::{CheckError, CheckStep, Checked, ReplayCheck, Side};
 use strandline_core::{Engine, InvalidName, JournalName, Pryj, ReadError, Report, ScanOptions, Verdict};
 
+use super::files::SessionFiles;
 use super::{EVENTS, INPUT};
 use crate::disk::Disk;
 use crate::inspect::{InspectError, Inspection, inspect_on, open_directory};
-use crate::reader::ReadBuffer;
-use crate::segment_reader::{SegmentReader, Target};
+use crate::segment_reader::Target;
 
 /// Why a replay check did not find the same events.
 #[derive(Debug, thiserror::Error)]
@@ -94,9 +94,7 @@ fn check<E: Engine, D: Disk>(
     let events = found::<E, D>(disk, EVENTS, Side::Events)?;
     let input = found::<E, D>(disk, INPUT, Side::Input)?;
     let of = input.report.records().saturating_sub(1);
-    let mut files = [&input, &events].map(|found| {
-        (SegmentReader::new(Arc::clone(&found.disk), found.target.clone()), ReadBuffer::default())
-    });
+    let mut files = SessionFiles::new(disk, input.target.clone(), events.target.clone());
     let [input, events] = [input, events].map(|found| found.view.as_recovered());
     let mut check = ReplayCheck::<E>::new();
     loop {
@@ -105,10 +103,7 @@ fn check<E: Engine, D: Disk>(
             Err(error) => return Err(error.into()),
             Ok(CheckStep::Same(checked)) => return Ok(checked),
             Ok(CheckStep::Read(side, request)) => {
-                let [of_input, of_events] = &mut files;
-                let (files, buffer) = if side == Side::Input { of_input } else { of_events };
-                let answer = buffer.fill(request.len, |buffer| files.read(request, buffer));
-                check.handle_read(side, answer)?;
+                check.handle_read(side, files.read(side, request))?;
                 progress(check.commands(), of);
             }
         }

@@ -6,6 +6,7 @@
 
 mod check;
 mod error;
+mod files;
 mod open;
 mod stage;
 mod ticket;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strandline_core::session::{Session, SessionStep, Side};
-use strandline_core::{Engine, Events, JournalName, Pryj, ReadRequest, Seq, View};
+use strandline_core::{Engine, Events, Pryj, ReadRequest, View};
 
+use super::files::SessionFiles;
 use super::{Answer, Inner, SessionStopped};
 use crate::disk::Disk;
-use crate::reader::ReadBuffer;
-use crate::segment_reader::{SegmentReader, Target};
+use crate::journal::Journal;
+use crate::segment_reader::Target;
 use crate::sync::Instant;
 
 /// Events gather up to so many bytes before they are committed, though commands follow...
@@ -27,14 +28,14 @@ pub(super) struct Stage<E: Engine, D: Disk> {
     session: Session<E>,
     /// The log as it was when the session was opened: only that much is compared.
     recorded: View<Pryj>,
-    files: [(SegmentReader<D>, ReadBuffer); 2],
+    files: SessionFiles<D>,
     /// Events that are not appended yet.
     gathered: Events,
     gathered_bytes: usize,
     /// When the oldest command was applied that is not answered.
     gathered_since: Option<Instant>,
-    /// Commands that were applied, with the events that their answers tell.
-    applied: VecDeque<(Seq, Events)>,
+    /// The events of commands that were applied and are not answered, in order, for their answers to tell.
+    applied: VecDeque<Events>,
     /// Somebody waits for answers.
     answers: bool,
     /// Events that were appended.
@@ -57,11 +58,9 @@ enum Next {
 
 impl<E: Engine, D: Disk> Stage<E, D> {
     pub(super) fn new(inner: Arc<Inner<D>>) -> Self {
-        let files = [&inner.input, &inner.events].map(|journal| {
-            let performer = &journal.shared().performer;
-            let target = Target::Journal(JournalName::clone(performer.journal()));
-            (SegmentReader::new(Arc::clone(performer.disk()), target), ReadBuffer::default())
-        });
+        let target = |journal: &Journal<Pryj, D>| Target::Journal(journal.name().clone());
+        let disk = inner.input.shared().performer.disk();
+        let files = SessionFiles::new(disk, target(&inner.input), target(&inner.events));
         Self {
             recorded: inner.events.view(),
             inner,
@@ -85,6 +84,8 @@ impl<E: Engine, D: Disk> Stage<E, D> {
                 next => self.perform(next)?,
             }
         }
+        // Of what was recorded nothing is left to be answered.
+        self.commit()?;
         self.answers = true;
         Ok(())
     }
@@ -156,21 +157,16 @@ impl<E: Engine, D: Disk> Stage<E, D> {
     }
 
     fn read(&mut self, side: Side, request: ReadRequest) -> Result<(), Stop<E>> {
-        let [input, events] = &mut self.files;
-        let (files, buffer) = match side {
-            Side::Input => input,
-            Side::Events => events,
-        };
-        let answer = buffer.fill(request.len, |buffer| files.read(request, buffer));
+        let answer = self.files.read(side, request);
         self.session.handle_read(side, answer).map_err(|error| Stop::Session(SessionStopped::Read(error)))
     }
 
     fn apply(&mut self) {
         self.gathered_since.get_or_insert_with(Instant::now);
-        let (command, events) = self.session.apply();
+        let (_, events) = self.session.apply();
         self.commands += 1;
         if self.answers {
-            self.applied.push_back((command, events.clone()));
+            self.applied.push_back(events.clone());
         }
     }
 
@@ -207,8 +203,9 @@ impl<E: Engine, D: Disk> Stage<E, D> {
         let durable_end = self.inner.events.durable_end();
         let mut answers = Vec::new();
         while let Some(answered) = self.session.poll_answered(durable_end) {
-            if let Some((command, events)) = self.applied.pop_front_of(answered.command) {
-                answers.push(Answer { command, first_event: answered.first, events });
+            // None while the session is resumed.
+            if let Some(events) = self.applied.pop_front() {
+                answers.push(Answer { command: answered.command, first_event: answered.first, events });
             }
         }
         self.inner.answer(answers);
@@ -234,16 +231,4 @@ impl<D: Disk> Drop for Dying<D> {
 pub(super) enum Stop<E: Engine> {
     Playback(strandline_core::session::PlaybackError<E::Error>),
     Session(SessionStopped),
-}
-
-/// The front of a queue of commands, if it is this one.
-trait PopFrontOf {
-    fn pop_front_of(&mut self, command: Seq) -> Option<(Seq, Events)>;
-}
-
-impl PopFrontOf for VecDeque<(Seq, Events)> {
-    fn pop_front_of(&mut self, command: Seq) -> Option<(Seq, Events)> {
-        self.front().filter(|(front, _)| *front == command)?;
-        self.pop_front()
-    }
 }
