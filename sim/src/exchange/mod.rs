@@ -8,6 +8,7 @@ mod engine;
 mod event;
 mod market;
 mod setup;
+mod workload;
 
 pub use code::{CancelReason, OrderKind, Phase, Refusal, Side, TimeInForce};
 pub use codec::{FieldLayout, MessageLayout, SCHEMA};
@@ -18,3 +19,4 @@ pub use event::{
     Settled, Trade,
 };
 pub use setup::{DAY_SECONDS, ExchangeSetup, Instrument, SetupError};
+pub use workload::{Workload, WorkloadError};
