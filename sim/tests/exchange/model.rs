@@ -98,7 +98,7 @@ impl Model {
         if of.kind == OrderKind::Limit && of.price.abs_diff(one.reference) > one.band {
             return Err("PriceOutsideBand");
         }
-        if of.quantity == 0 || of.quantity % u64::from(one.lot) > 0 {
+        if of.quantity == 0 || !of.quantity.is_multiple_of(u64::from(one.lot)) {
             return Err("QuantityOffLot");
         }
         Ok(())
