@@ -1,16 +1,12 @@
 //! The workload on a real disk: what happens in it, and that it can be replayed.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use strandline::session::{
-    Checked, Difference, EVENTS, EventDigest, FIRST_EVENT, INPUT, ReplayCheckError, Session, SessionSettings,
-    Setup, Side, replay_check,
+    Checked, Difference, EVENTS, INPUT, ReplayCheckError, Session, SessionSettings, Setup, Side, replay_check,
 };
-use strandline::{Config, Directory, ReadStep, ReadUpTo, config};
+use strandline::{Config, Directory, config};
 use strandline_core::{Engine, Events, Pryj, Seq};
 use strandline_sim::exchange::{
     CancelReason, Command, Event, Exchange, ExchangeSetup, Phase, Refusal, SetupError, Workload,
@@ -18,38 +14,7 @@ use strandline_sim::exchange::{
 };
 use tempfile::TempDir;
 
-fn session_in(path: &Path) -> Session<Exchange> {
-    let directory = Directory::open(path).unwrap();
-    let settings = SessionSettings::default();
-    Session::open_or_create(&directory, &Workload::setup().to_bytes(), settings).unwrap()
-}
-
-/// Runs a workload in a directory; gives how many commands were answered.
-fn trade(workload: Workload, path: &Path) -> u64 {
-    let session = session_in(path);
-    let answered = AtomicU64::new(0);
-    workload.run(&session, |_| _ = answered.fetch_add(1, Ordering::Relaxed)).unwrap();
-    session.close().unwrap();
-    answered.into_inner()
-}
-
-fn records(path: &Path, name: &str) -> Vec<Vec<u8>> {
-    let (journal, report) = Directory::open(path).unwrap().journal::<Pryj>(name, config()).unwrap();
-    let mut reader = journal.reader(report.first, ReadUpTo::Durable);
-    let mut records = Vec::new();
-    while let ReadStep::Records(batch) = reader.next_batch(Some(Duration::ZERO)).unwrap() {
-        records.extend(batch.records().map(|record| record.payload.to_vec()));
-    }
-    records
-}
-
-fn digest(events: &[Vec<u8>]) -> [u8; 32] {
-    let mut digest = EventDigest::default();
-    for (seq, event) in (1..).zip(events) {
-        digest.update(Seq::new(seq), event);
-    }
-    digest.finish()
-}
+use crate::recorded::{self, digest, records, session_in, trade, with_records};
 
 /// How often each kind of event happened.
 fn mix(events: &[Vec<u8>]) -> BTreeMap<String, usize> {
@@ -111,22 +76,6 @@ fn fifty_one_thousand_commands_of_four_producers_and_a_clock_replay_to_what_was_
     assert_eq!((mix["Halted"], mix["Resumed"], mix["Settled"]), (1, 1, 6));
 }
 
-/// A copy of a session in which one journal has these records. All frames are right.
-fn with_records(session: &Path, name: &str, records: &[Vec<u8>]) -> TempDir {
-    let copy = TempDir::new().unwrap();
-    for entry in fs::read_dir(session).unwrap().map(Result::unwrap) {
-        if !entry.file_name().to_string_lossy().starts_with(name) {
-            fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
-        }
-    }
-    let first = if name == EVENTS { FIRST_EVENT } else { Seq::ZERO };
-    let settings = Config { first_seq: Some(first), ..config() };
-    let (journal, _) = Directory::open(copy.path()).unwrap().journal::<Pryj>(name, settings).unwrap();
-    journal.append_all(records.iter().map(Vec::as_slice)).unwrap();
-    journal.close().unwrap();
-    copy
-}
-
 /// The first difference that a check finds.
 fn difference(path: &Path) -> Difference {
     let found = replay_check::<Exchange>(path, |_, _| {}).unwrap_err();
@@ -182,19 +131,7 @@ fn a_configuration_that_drifted_is_named_by_the_first_event_it_changes() {
     };
     assert!(order.instrument == 1 && order.price.abs_diff(10_000) > 10, "{order:?}");
     let before = usize::try_from(event.get()).unwrap() - 1;
-    assert!(replays_to(&drifted, &input[1..], &records(root.path(), EVENTS)[..before]));
-}
-
-/// Whether the first events of these commands are these.
-fn replays_to(setup: &[u8], commands: &[Vec<u8>], expected: &[Vec<u8>]) -> bool {
-    let mut engine = Exchange::start(setup).unwrap();
-    let mut found = Vec::new();
-    for (seq, command) in (1..).zip(commands) {
-        let mut events = Events::default();
-        engine.apply(Seq::new(seq), command, &mut events);
-        found.extend(events.iter().map(<[u8]>::to_vec));
-    }
-    found.starts_with(expected)
+    assert!(recorded::replayed(&drifted, &input[1..]).starts_with(&records(root.path(), EVENTS)[..before]));
 }
 
 #[test]
