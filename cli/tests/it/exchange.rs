@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -69,6 +70,30 @@ fn a_replay_check_only_reads() {
     let before = files_of(&place.journal);
     checked(&place);
     assert_eq!(files_of(&place.journal), before);
+    // Nor does it talk to anybody; said by the system, where it can be asked.
+    let log = place.path("calls");
+    let mut check = Command::new("strace");
+    check.args([
+        "-f",
+        "-qq",
+        "-e",
+        "trace=%network,open,openat,creat,rename,unlink,ftruncate,pwrite64",
+        "-o",
+    ]);
+    check.arg(&log).arg(env!("CARGO_BIN_EXE_strandline")).arg("replay-check").arg(&place.journal);
+    let traced = check.output().is_ok_and(|output| output.status.success());
+    assert!(
+        traced || env::var_os("STRANDLINE_REQUIRE_STRACE").is_none(),
+        "strace is required, and does not run"
+    );
+    if traced {
+        let calls = fs::read_to_string(&log).unwrap();
+        assert!(calls.contains("events-00000000000000000001.seg"), "{calls}");
+        let reads =
+            |call: &&str| call.contains("open") && call.contains("O_RDONLY") && !call.contains("O_CREAT");
+        let others: Vec<_> = calls.lines().filter(|call| !reads(call)).collect();
+        assert!(others.is_empty(), "{others:?}");
+    }
 }
 
 /// Trades until so many answers were printed, and kills the process. Gives the numbers of all answers that were printed.
