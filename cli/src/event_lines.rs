@@ -5,10 +5,10 @@ use std::io::{self, BufRead};
 use serde_json::value::RawValue;
 use strandline_core::{DraftError, EventDraft, Framing, PAYLOAD_BYTES_MAX, Pcpj};
 
-use crate::cloud_event::{CloudEvent, Members};
+use strandline_bus::cloud_event::{CloudEvent, Members};
 use crate::lines::{Line, Lines};
 
-pub use crate::cloud_event::Incomplete;
+pub use strandline_bus::cloud_event::Incomplete;
 
 /// What an event gets that its line does not say.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,6 @@
 
 mod ack;
 mod cat;
-mod cloud_event;
 mod compact;
 mod decode;
 mod demo;
@@ -28,6 +27,7 @@ mod record;
 mod replay;
 pub mod replay_check;
 mod selection;
+mod serve;
 pub mod size;
 mod stat;
 mod subscriptions;
@@ -65,6 +65,7 @@ enum Command {
     Subscriptions(subscriptions::Flags),
     Ack(ack::Flags),
     Compact(compact::Flags),
+    Serve(serve::Flags),
     Exchange(exchange::Flags),
     ReplayCheck(replay_check::Flags),
     Decode(decode::Flags),
@@ -95,6 +96,7 @@ pub fn run() -> ExitCode {
         Command::Compact(flags) => {
             compact::Settings::check(flags).and_then(|settings| compact::run(&settings))
         }
+        Command::Serve(flags) => serve::run(&flags),
         Command::Exchange(flags) => exchange::run(&flags),
         Command::ReplayCheck(flags) => return replay_check::run::<Exchange>(&flags),
         Command::Decode(flags) => decode::run(&flags),

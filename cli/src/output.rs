@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use strandline_core::{Event, Framing, Pcpj, Pryj, PryjRecord, Timestamp};
 
-use crate::cloud_event::{Attributes, CloudEvent, Members};
+use strandline_bus::cloud_event::{Attributes, CloudEvent, Members};
 
 /// Standard output is written in pieces of this many bytes.
 pub(crate) const OUTPUT_BUFFER_BYTES: usize = 64 * 1024;

@@ -183,6 +183,12 @@ impl<D: Disk> EventBus<D> {
         self.inner.record(state, None)
     }
 
+    /// The durable subscription of this name, if there is one.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<SubscriptionId> {
+        self.inner.lock().core.find(name)
+    }
+
     /// How every subscription stands.
     #[must_use]
     pub fn subscriptions(&self) -> Vec<SubscriptionStatus> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use strandline_core::bus::Delivery;
@@ -86,6 +86,7 @@ impl<D: Disk> Subscription<D> {
         loop {
             match self.next()? {
                 Next::Received(received) => return Ok(received),
+                Next::Read => {}
                 Next::Wait(seen) => {
                     if !self.inner.events.wait_for_news(seen, deadline) {
                         return Ok(Received::TimedOut);
@@ -102,14 +103,33 @@ impl<D: Disk> Subscription<D> {
     /// [`ReadError`] says where reading stopped; receiving again tries again.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<Received, ReadError>> {
         loop {
-            match self.next() {
-                Ok(Next::Received(received)) => return Poll::Ready(Ok(received)),
-                Ok(Next::Wait(seen)) => {
+            if let Some(received) = ready!(self.poll_recv_in_memory(context))? {
+                return Poll::Ready(Ok(received));
+            }
+            if let Next::Received(received) = self.next()? {
+                return Poll::Ready(Ok(received));
+            }
+        }
+    }
+
+    /// The same without reading files: nothing where what comes next has to be read. Then
+    /// [`recv`](Self::recv) with a timeout of zero gets it, on a thread that may block.
+    ///
+    /// # Errors
+    /// [`ReadError`] says where reading stopped; receiving again tries again.
+    pub fn poll_recv_in_memory(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Received>, ReadError>> {
+        loop {
+            match self.look(Reads::No)? {
+                Next::Received(received) => return Poll::Ready(Ok(Some(received))),
+                Next::Read => return Poll::Ready(Ok(None)),
+                Next::Wait(seen) => {
                     if !self.inner.events.register_for_news(seen, context.waker()) {
                         return Poll::Pending;
                     }
                 }
-                Err(error) => return Poll::Ready(Err(error)),
             }
         }
     }
@@ -135,16 +155,17 @@ impl<D: Disk> Subscription<D> {
 
     /// What can be had without waiting, or what was seen before there was nothing.
     fn next(&mut self) -> Result<Next, ReadError> {
-        let next = self.look();
+        let next = self.look(Reads::Yes);
         // Who does not come back keeps no segment on the disk that retention has removed.
         self.files.close_files();
         next
     }
 
-    fn look(&mut self) -> Result<Next, ReadError> {
+    fn look(&mut self, reads: Reads) -> Result<Next, ReadError> {
         loop {
             let (delivery, seen, is_over) = self.poll();
             let received = match delivery {
+                Delivery::Read(_) if reads == Reads::No => return Ok(Next::Read),
                 Delivery::Read(request) => {
                     self.read(request)?;
                     continue;
@@ -196,7 +217,16 @@ impl<D: Disk> Subscription<D> {
 
 enum Next {
     Received(Received),
+    /// It has to be read from a file.
+    Read,
     Wait(Seen),
+}
+
+/// Whether files may be read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reads {
+    Yes,
+    No,
 }
 
 impl<D: Disk> Drop for Subscription<D> {

@@ -1,8 +1,11 @@
 //! CloudEvents 1.0: which JSON objects are one, and what of it goes where.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Error, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -12,7 +15,7 @@ const SPEC_VERSION: &str = "1.0";
 
 /// The members of a JSON object in their order, each as it was written: numbers keep their digits.
 #[derive(Debug)]
-pub(crate) struct Members<'a>(Vec<(Name<'a>, &'a RawValue)>);
+pub struct Members<'a>(Vec<(Name<'a>, &'a RawValue)>);
 
 /// A member's name as it was written. It need not be text: JSON lets half a surrogate pair pass.
 #[derive(Debug)]
@@ -20,11 +23,12 @@ struct Name<'a>(&'a RawValue);
 
 /// A CloudEvents 1.0 object.
 #[derive(Debug)]
-pub(crate) struct CloudEvent<'a> {
+pub struct CloudEvent<'a> {
     /// Its type.
-    pub(crate) event_type: Cow<'a, str>,
+    pub event_type: Cow<'a, str>,
     /// Its source.
-    pub(crate) source: Cow<'a, str>,
+    pub source: Cow<'a, str>,
+    id: Cow<'a, str>,
     members: Members<'a>,
 }
 
@@ -35,34 +39,141 @@ pub struct Incomplete {
     attribute: &'static str,
 }
 
+/// What an attribute of a CloudEvent may not be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadAttribute {
+    /// A name is half a surrogate pair.
+    #[error("the name of an attribute is no text")]
+    NoText,
+    /// A name has other characters than are allowed.
+    #[error("`{name}` is no name for an attribute: use lower-case letters and digits")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// A name is there twice.
+    #[error("the attribute `{name}` is given twice: give it once")]
+    Twice {
+        /// The name.
+        name: String,
+    },
+    /// A value has a type that attributes do not have.
+    #[error("the attribute `{name}` is neither a string nor a boolean nor an integer of 32 bits")]
+    Value {
+        /// The name.
+        name: String,
+    },
+    /// An attribute of the specification is no string, or empty.
+    #[error("the attribute `{name}` has to be a string that is not empty")]
+    Empty {
+        /// The name.
+        name: String,
+    },
+    /// The time is none.
+    #[error("the attribute `time` is no RFC 3339 timestamp: {time}")]
+    Time {
+        /// What it says.
+        time: String,
+    },
+    /// It has its data twice.
+    #[error("it has both `data` and `data_base64`: give one of them")]
+    DataTwice,
+    /// Its binary data cannot be decoded.
+    #[error("its `data_base64` is no Base64")]
+    Base64,
+}
+
+/// Whether this may be the name of an attribute.
+pub(crate) fn check_attribute(name: &str) -> Result<(), BadAttribute> {
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    if is_name { Ok(()) } else { Err(BadAttribute::Name { name: name.into() }) }
+}
+
+/// Attributes of the specification that are strings where they are there.
+const STRINGS: [&str; 4] = ["datacontenttype", "dataschema", "subject", "time"];
+
+fn check_member(name: &str, value: &str) -> Result<(), BadAttribute> {
+    check_attribute(name)?;
+    let value = serde_json::from_str(value).unwrap_or(serde_json::Value::Null);
+    match value {
+        serde_json::Value::String(text) if name == "time" && text.parse::<jiff::Timestamp>().is_err() => {
+            Err(BadAttribute::Time { time: text.chars().take(40).collect() })
+        }
+        serde_json::Value::String(text) if text.is_empty() && STRINGS.contains(&name) => {
+            Err(BadAttribute::Empty { name: name.into() })
+        }
+        serde_json::Value::String(_) | serde_json::Value::Null => Ok(()),
+        _ if STRINGS.contains(&name) => Err(BadAttribute::Empty { name: name.into() }),
+        serde_json::Value::Bool(_) => Ok(()),
+        serde_json::Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => {
+            Ok(())
+        }
+        _ => Err(BadAttribute::Value { name: name.into() }),
+    }
+}
+
 impl<'a> CloudEvent<'a> {
     /// Reads a JSON object's members as an event; nothing if it does not claim to be one.
-    pub(crate) fn from_members(members: Members<'a>) -> Result<Option<Self>, Incomplete> {
+    pub fn from_members(members: Members<'a>) -> Result<Option<Self>, Incomplete> {
         if members.text("specversion").as_deref() != Some(SPEC_VERSION) {
             return Ok(None);
         }
         let required = |attribute: &'static str| {
             members.text(attribute).filter(|text| !text.is_empty()).ok_or(Incomplete { attribute })
         };
-        required("id")?;
+        let id = required("id")?;
         let (event_type, source) = (required("type")?, required("source")?);
-        Ok(Some(Self { event_type, source, members }))
+        Ok(Some(Self { event_type, source, id, members }))
+    }
+
+    /// Its id, which with its source tells it from every other event.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether names and values of its attributes are what the specification allows. What is on the disk already is not
+    /// held to this.
+    ///
+    /// # Errors
+    /// [`BadAttribute`] names the first one that is not.
+    pub fn check(&self) -> Result<(), BadAttribute> {
+        let mut seen = BTreeSet::new();
+        for (name, value) in &self.members.0 {
+            let name = text(name.0).ok_or(BadAttribute::NoText)?;
+            if !seen.insert(name.to_string()) {
+                return Err(BadAttribute::Twice { name: name.into() });
+            }
+            match &*name {
+                "data" | "data_base64" => {}
+                _ => check_member(&name, value.get())?,
+            }
+        }
+        if seen.contains("data") && seen.contains("data_base64") {
+            return Err(BadAttribute::DataTwice);
+        }
+        match self.members.get("data_base64").map(text) {
+            Some(base64) if base64.as_deref().is_none_or(|text| BASE64_STANDARD.decode(text).is_err()) => {
+                Err(BadAttribute::Base64)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Its payload, if it has one.
-    pub(crate) fn data(&self) -> Option<&'a RawValue> {
+    pub fn data(&self) -> Option<&'a RawValue> {
         self.members.get("data")
     }
 
     /// All its members but the payload, as a JSON object.
-    pub(crate) fn attributes(&self) -> Attributes<'_> {
+    pub fn attributes(&self) -> Attributes<'_> {
         Attributes(&self.members)
     }
 }
 
 impl<'a> Members<'a> {
     /// Reads a JSON object; an error if the text is something else.
-    pub(crate) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+    pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 
@@ -116,7 +227,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
 }
 
 /// An event's members but `data`, in their order.
-pub(crate) struct Attributes<'a>(&'a Members<'a>);
+pub struct Attributes<'a>(&'a Members<'a>);
 
 impl Serialize for Attributes<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

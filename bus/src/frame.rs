@@ -1,0 +1,173 @@
+//! Events as frames of a stream of server-sent events. Each is encoded once, whoever listens.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::{Bytes, BytesMut};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use strandline::bus::SubscriptionGap;
+use strandline_core::{Event, Seq};
+
+use crate::cloud_event::{CloudEvent, Members};
+
+/// Bytes of frames that are kept for those who come a little later.
+const KEPT_BYTES_MAX: usize = 4 << 20;
+
+/// The frames of the newest events.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    frames: BTreeMap<Seq, Bytes>,
+    bytes: usize,
+}
+
+impl Frames {
+    /// The frame of an event. All streams share its bytes.
+    pub(crate) fn of(&self, event: &Event<'_>) -> Bytes {
+        if let Some(frame) = self.lock().frames.get(&event.seq) {
+            return frame.clone();
+        }
+        let frame = event_frame(event);
+        let mut kept = self.lock();
+        kept.bytes += frame.len();
+        if let Some(before) = kept.frames.insert(event.seq, frame.clone()) {
+            kept.bytes -= before.len();
+        }
+        // Who is far behind does not drive out what everybody else is about to want.
+        while kept.bytes > KEPT_BYTES_MAX {
+            let Some((_, oldest)) = kept.frames.pop_first() else { break };
+            kept.bytes -= oldest.len();
+        }
+        frame
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Frames that are ready together, as one piece.
+pub(crate) fn joined(frames: Vec<Bytes>) -> Bytes {
+    match <[Bytes; 1]>::try_from(frames) {
+        Ok([one]) => one,
+        Err(frames) => {
+            let mut all = BytesMut::with_capacity(frames.iter().map(Bytes::len).sum());
+            frames.iter().for_each(|frame| all.extend_from_slice(frame));
+            all.freeze()
+        }
+    }
+}
+
+/// A frame: its number, its kind, its data. No field lets the end of a line through: what is one line in the protocol has none,
+/// and data is split into lines.
+fn frame(id: Option<Seq>, kind: &str, data: &str) -> Bytes {
+    let mut out = String::with_capacity(data.len() + kind.len() + 64);
+    if let Some(id) = id {
+        let _ = writeln!(out, "id: {id}");
+    }
+    let kind: String = kind.chars().filter(|c| !c.is_control()).collect();
+    let _ = writeln!(out, "event: {kind}");
+    let data = if data.contains('\r') { &*data.replace("\r\n", "\n").replace('\r', "\n") } else { data };
+    for line in data.split('\n') {
+        let _ = writeln!(out, "data: {line}");
+    }
+    out.push('\n');
+    out.into()
+}
+
+/// An event that is not CloudEvents JSON already, as one.
+#[derive(Serialize)]
+struct Wrapped<'a> {
+    specversion: &'static str,
+    id: String,
+    source: &'a str,
+    #[serde(rename = "type")]
+    event_type: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    datacontenttype: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_base64: Option<String>,
+}
+
+fn event_frame(event: &Event<'_>) -> Bytes {
+    let text = std::str::from_utf8(event.payload).ok();
+    let is_cloud_event = text.is_some_and(|text| {
+        let members = Members::parse(text).ok();
+        members.is_some_and(|members| matches!(CloudEvent::from_members(members), Ok(Some(_))))
+    });
+    match text {
+        Some(text) if is_cloud_event => frame(Some(event.seq), event.event_type, text),
+        _ => frame(Some(event.seq), event.event_type, &wrapped(event, text)),
+    }
+}
+
+fn wrapped(event: &Event<'_>, text: Option<&str>) -> String {
+    let json = text.and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
+    let time = jiff::Timestamp::from_millisecond(event.timestamp.as_millis()).ok();
+    let wrapped = Wrapped {
+        specversion: "1.0",
+        id: event.seq.to_string(),
+        source: event.source,
+        event_type: event.event_type,
+        time: time.map(|time| time.to_string()),
+        datacontenttype: json.map(|_| "application/json"),
+        data: json,
+        data_base64: json.is_none().then(|| BASE64_STANDARD.encode(event.payload)),
+    };
+    serde_json::to_string(&wrapped).unwrap_or_default()
+}
+
+/// What a stream says beside events. These have no id: they do not move the place of whoever listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    Gap(SubscriptionGap),
+    /// Nothing more until this is acknowledged.
+    Awaiting(Seq),
+    /// Another connection has the subscription now, or it was removed.
+    TakenOver,
+    /// The server ends, or the bus stopped; come again.
+    Shutdown,
+}
+
+#[derive(Serialize)]
+struct GapDocument {
+    from: u64,
+    to: u64,
+    count: Option<u64>,
+    reason: &'static str,
+    resume_after: u64,
+}
+
+impl Notice {
+    pub(crate) fn frame(&self) -> Bytes {
+        match self {
+            Self::Gap(gap) => {
+                let document = GapDocument {
+                    from: gap.from.get(),
+                    to: gap.to.get(),
+                    count: gap.count,
+                    reason: gap.reason.label(),
+                    resume_after: gap.resume_after.get(),
+                };
+                frame(None, "strandline.gap", &serde_json::to_string(&document).unwrap_or_default())
+            }
+            Self::Awaiting(sequence) => {
+                frame(None, "strandline.awaiting", &format!("{{\"sequence\":{sequence}}}"))
+            }
+            Self::TakenOver => frame(None, "strandline.ended", "{\"reason\":\"taken_over_or_removed\"}"),
+            Self::Shutdown => frame(None, "strandline.shutdown", "{}"),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Who may talk to the server. Whatever page a browser shows can send requests to this machine; so the name in `Host` must be
+//! this machine's, or a token is asked for, and no other page's `Origin` is let through.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use subtle::ConstantTimeEq;
+
+use crate::problem::Problem;
+
+/// Who may talk to the server.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Guard {
+    /// What clients have to show, as `Authorization: Bearer ...`. Without one, only this machine's own names are answered.
+    pub token: Option<Box<str>>,
+    /// Whether any `Host` is answered without a token: where only who may open a file can connect.
+    pub any_host: bool,
+}
+
+/// Without the token, so that no log has it.
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let token = self.token.as_ref().map(|_| "(a secret)");
+        f.debug_struct("Guard").field("token", &token).field("any_host", &self.any_host).finish()
+    }
+}
+
+pub(crate) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    match guard.check(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => {
+            let is_unauthorized = problem.status == StatusCode::UNAUTHORIZED;
+            let mut response = problem.into_response();
+            if is_unauthorized {
+                response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            response
+        }
+    }
+}
+
+impl Guard {
+    fn check(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let host = self.check_host(headers)?;
+        check_origin(headers, host)?;
+        self.check_token(headers)
+    }
+
+    fn check_host<'a>(&self, headers: &'a HeaderMap) -> Result<&'a str, Problem> {
+        let mut hosts = headers.get_all(HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return Err(Problem::bad("there has to be one header `Host`"));
+        };
+        let host = host.to_str().unwrap_or_default();
+        if self.token.is_some() || self.any_host || is_this_machine(host) {
+            return Ok(host);
+        }
+        let detail = "without a token the bus answers to localhost and loopback addresses only: use one of them in the address";
+        Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, detail))
+    }
+
+    fn check_token(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let Some(token) = &self.token else { return Ok(()) };
+        let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
+        let shown = shown.strip_prefix(b"Bearer ").unwrap_or_default();
+        if bool::from(shown.ct_eq(token.as_bytes())) {
+            return Ok(());
+        }
+        Err(Problem::new(StatusCode::UNAUTHORIZED, "show the token: `Authorization: Bearer ...`"))
+    }
+}
+
+/// A page may talk to the server that it came from.
+fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
+    let is_foreign = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+    let origins = headers.get_all(ORIGIN).iter().map(|origin| origin.to_str().unwrap_or_default());
+    let are_own = origins.map(|origin| origin.strip_prefix("http://").or(origin.strip_prefix("https://")));
+    if is_foreign || !are_own.into_iter().all(|origin| origin == Some(host)) {
+        let detail = "another site's page may not talk to this bus";
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+    }
+    Ok(())
+}
+
+/// Whether a `Host`, with its port or without, is a loopback address or `localhost`.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        Some((address, _)) => address,
+        None => host.split_once(':').map_or(host, |(name, _)| name),
+    };
+    let address = name.parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}

@@ -1,0 +1,23 @@
+//! The event bus over HTTP.
+
+#![forbid(unsafe_code)]
+
+pub mod cloud_event;
+mod frame;
+mod guard;
+mod intake;
+mod listen;
+mod metrics;
+mod parameters;
+mod problem;
+mod publish;
+mod server;
+mod shell;
+mod status;
+mod stream;
+
+pub use guard::Guard;
+pub use listen::{ConnectionLimits, Listener, OwnSocket};
+pub use problem::Problem;
+pub use server::{Server, ServerSettings};
+pub use shell::{Accepted, JournalStatus, SegmentStatus, Shell, Subscriber, ThreadedSubscriber};

@@ -1,0 +1,168 @@
+//! Publishing, each event once: what has the source and the id of an event that is still kept gets that event's number.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sha2::{Digest as _, Sha256};
+use strandline::AppendError;
+use strandline_core::{Event, Seq};
+use tokio::sync::watch;
+
+use crate::cloud_event::{CloudEvent, Members};
+use crate::intake::Incoming;
+use crate::shell::{Accepted, Shell};
+
+/// Which event it is: a digest of its source and id, so that long ones cost no memory.
+type Identity = [u8; 16];
+
+/// What becomes of an event that was accepted.
+type Outcome = watch::Receiver<Option<Result<Seq, AppendError>>>;
+
+/// The events that are kept, by source and id.
+#[derive(Debug, Default)]
+pub(crate) struct Published {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    by_identity: HashMap<Identity, State>,
+    /// In the order of their numbers, to forget them in.
+    durable: VecDeque<(Seq, Identity)>,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Durable(Seq),
+    /// Accepted, and not durable yet.
+    InFlight(Outcome),
+}
+
+/// An event on its way, or there already.
+#[derive(Debug)]
+pub(crate) enum Receipt {
+    /// It was published before.
+    Known(Seq),
+    /// Its outcome will be known; and whether somebody else published it.
+    InFlight { outcome: Outcome, is_new: bool },
+}
+
+fn identity(source: &str, id: &str) -> Identity {
+    let mut digest = Sha256::new();
+    // With its length in front, a source cannot run into the id.
+    digest.update(source.len().to_le_bytes());
+    digest.update(source);
+    digest.update(id);
+    let digest: [u8; 32] = digest.finalize().into();
+    digest.first_chunk().copied().unwrap_or_default()
+}
+
+impl Published {
+    /// What a bus keeps already.
+    pub(crate) async fn read_back<S: Shell>(shell: &S) -> Result<Arc<Self>, strandline_core::ReadError> {
+        let known = shell.read_back(Known::default(), Known::note).await?;
+        Ok(Arc::new(Self { known: Mutex::new(known) }))
+    }
+
+    /// Publishes events in order, as far as they are accepted; gives the receipts, and why the next one was not.
+    pub(crate) fn publish<S: Shell>(
+        self: &Arc<Self>,
+        shell: &S,
+        events: &[Incoming],
+    ) -> (Vec<Receipt>, Option<AppendError>) {
+        let mut known = self.lock();
+        known.forget_before(shell.first());
+        let mut receipts = Vec::with_capacity(events.len());
+        for event in events {
+            let identity = event.id.as_ref().map(|id| identity(event.source(), id));
+            let found = identity.and_then(|identity| known.by_identity.get(&identity)).cloned();
+            receipts.push(match found {
+                Some(State::Durable(seq)) => Receipt::Known(seq),
+                Some(State::InFlight(outcome)) => Receipt::InFlight { outcome, is_new: false },
+                None => match shell.publish(event.draft()) {
+                    Ok(accepted) => {
+                        let outcome = self.settle_later(accepted, identity);
+                        if let Some(identity) = identity {
+                            known.by_identity.insert(identity, State::InFlight(outcome.clone()));
+                        }
+                        Receipt::InFlight { outcome, is_new: true }
+                    }
+                    Err(error) => return (receipts, Some(error)),
+                },
+            });
+        }
+        (receipts, None)
+    }
+
+    /// The outcome of an event. It is seen to whoever stops waiting for it.
+    fn settle_later(self: &Arc<Self>, accepted: impl Accepted, identity: Option<Identity>) -> Outcome {
+        let (tell, outcome) = watch::channel(None);
+        let published = Arc::clone(self);
+        tokio::spawn(async move {
+            let result = accepted.await;
+            if let Some(identity) = identity {
+                published.lock().settle(identity, result);
+            }
+            tell.send_replace(Some(result));
+        });
+        outcome
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// An event that is on the disk.
+    fn note(&mut self, event: &Event<'_>) {
+        let members = std::str::from_utf8(event.payload).ok().and_then(|text| Members::parse(text).ok());
+        let Some(Ok(Some(event_of))) = members.map(CloudEvent::from_members) else { return };
+        let identity = identity(&event_of.source, event_of.id());
+        // The first one has the number.
+        if let std::collections::hash_map::Entry::Vacant(entry) = self.by_identity.entry(identity) {
+            entry.insert(State::Durable(event.seq));
+            self.durable.push_back((event.seq, identity));
+        }
+    }
+
+    fn settle(&mut self, identity: Identity, result: Result<Seq, AppendError>) {
+        match result {
+            Ok(seq) => {
+                self.by_identity.insert(identity, State::Durable(seq));
+                // Events of one commit are settled in any order.
+                let at = self.durable.partition_point(|(before, _)| *before < seq);
+                self.durable.insert(at, (seq, identity));
+            }
+            // It may be published again.
+            Err(_) => _ = self.by_identity.remove(&identity),
+        }
+    }
+
+    /// Forgets what is no longer kept.
+    fn forget_before(&mut self, first: Seq) {
+        while let Some((seq, identity)) = self.durable.front().copied().filter(|(seq, _)| *seq < first) {
+            self.durable.pop_front();
+            if matches!(self.by_identity.get(&identity), Some(State::Durable(known)) if *known == seq) {
+                self.by_identity.remove(&identity);
+            }
+        }
+    }
+}
+
+impl Receipt {
+    /// Waits until the event is durable; gives its number, and whether it is new.
+    pub(crate) async fn wait(self) -> Result<(Seq, bool), AppendError> {
+        match self {
+            Self::Known(seq) => Ok((seq, false)),
+            Self::InFlight { mut outcome, is_new } => {
+                let settled = outcome.wait_for(Option::is_some).await.map(|settled| *settled);
+                match settled {
+                    Ok(Some(result)) => result.map(|seq| (seq, is_new)),
+                    // Whoever saw to it is gone, which only the end of the runtime brings about.
+                    Ok(None) | Err(_) => Err(AppendError::Closed),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The routes: what each request does, and what it is answered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, Request, State};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use axum::{Json, Router};
+use http_body_util::LengthLimitError;
+use serde::{Deserialize, Serialize};
+use strandline::AppendError;
+use strandline_core::{ReadError, Seq};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::frame::Frames;
+use crate::guard::{self, Guard};
+use crate::intake::{self, Intake};
+use crate::metrics::Metrics;
+use crate::parameters::Parameters;
+use crate::problem::Problem;
+use crate::publish::Published;
+use crate::shell::Shell;
+use crate::status::SubscriptionDocument;
+use crate::stream::{self, Streams, Wanted};
+
+/// What a server takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerSettings {
+    /// The longest body, in bytes. Default 17 MiB: an event of 16 MiB, and what stands around it.
+    pub body_bytes_max: usize,
+    /// How long a body may take to arrive. Default 30 s.
+    pub body_timeout: Duration,
+    /// Who may talk to it.
+    pub guard: Guard,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self { body_bytes_max: 17 << 20, body_timeout: Duration::from_secs(30), guard: Guard::default() }
+    }
+}
+
+/// A bus and its routes.
+#[derive(Debug)]
+pub struct Server<S> {
+    shared: Arc<Shared<S>>,
+    ending: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct Shared<S> {
+    shell: S,
+    published: Arc<Published>,
+    streams: Streams,
+    settings: ServerSettings,
+}
+
+impl<S: Shell> Server<S> {
+    /// A server of this bus. Reads what the bus keeps, to know what was published.
+    ///
+    /// # Errors
+    /// [`ReadError`] if it cannot be read.
+    pub async fn new(shell: S, settings: ServerSettings) -> Result<Self, ReadError> {
+        let (ending, is_ending) = watch::channel(false);
+        let published = Published::read_back(&shell).await?;
+        let streams = Streams {
+            frames: Arc::new(Frames::default()),
+            metrics: Arc::new(Metrics::new()),
+            ending: is_ending,
+        };
+        Ok(Self { shared: Arc::new(Shared { shell, published, streams, settings }), ending })
+    }
+
+    /// The routes, to be served, or mounted in a server of one's own.
+    pub fn router(&self) -> Router {
+        let shared = Arc::clone(&self.shared);
+        let check = middleware::from_fn_with_state(Arc::new(shared.settings.guard.clone()), guard::check);
+        let count = middleware::from_fn_with_state(Arc::clone(&shared.streams.metrics), count_refusals);
+        Router::new()
+            .route("/v1/events", get(listen::<S>).post(publish::<S>))
+            .route("/v1/subscriptions", get(subscriptions::<S>))
+            .route("/v1/subscriptions/{name}", delete(remove::<S>))
+            .route("/v1/subscriptions/{name}/ack", post(acknowledge::<S>))
+            .route("/v1/journal", get(journal::<S>))
+            .route("/readyz", get(ready::<S>))
+            .route("/metrics", get(metrics::<S>))
+            .layer(check)
+            .route("/healthz", get(|| async { "ok\n" }))
+            .fallback(|uri: Uri| async move {
+                Problem::new(StatusCode::NOT_FOUND, format!("there is nothing at {}: see /v1/events", uri.path()))
+            })
+            .layer(count)
+            .with_state(shared)
+    }
+
+    /// Tells all streams that the server ends. They end then.
+    pub fn end(&self) {
+        self.ending.send_replace(true);
+    }
+
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.shared.streams.metrics
+    }
+}
+
+type Shares<S> = State<Arc<Shared<S>>>;
+
+async fn count_refusals(State(metrics): State<Arc<Metrics>>, request: Request, next: middleware::Next) -> Response {
+    let response = next.run(request).await;
+    let status = response.status();
+    if status.is_client_error() || status.is_server_error() {
+        metrics.refused.get_or_create(&[("status", status.as_u16().to_string())]).inc();
+    }
+    response
+}
+
+/// The numbers of what was published, in order.
+#[derive(Serialize)]
+struct PublishedDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequences: Option<Vec<u64>>,
+}
+
+async fn publish<S: Shell>(
+    State(shared): Shares<S>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Body,
+) -> Result<Response, Problem> {
+    let body = shared.read_body(&headers, body).await?;
+    let (events, is_batch) = match intake::read(&headers, uri.query(), &body)? {
+        Intake::One(event) => (vec![event], false),
+        Intake::Batch(events) => (events, true),
+    };
+    drop(body);
+    let (receipts, refused) = shared.published.publish(&shared.shell, &events);
+    let mut sequences = Vec::with_capacity(receipts.len());
+    let (mut are_new, mut failed) = (0, refused);
+    for receipt in receipts {
+        match receipt.wait().await {
+            Ok((seq, is_new)) => {
+                sequences.push(seq.get());
+                are_new += u64::from(is_new);
+            }
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    let metrics = &shared.streams.metrics;
+    metrics.published.inc_by(are_new);
+    metrics.repeated.inc_by(sequences.len() as u64 - are_new);
+    if let Some(error) = failed {
+        return Err(not_all(error, &sequences, events.len()));
+    }
+    let status = if are_new > 0 { StatusCode::CREATED } else { StatusCode::OK };
+    let document = match sequences.first() {
+        Some(first) if !is_batch => PublishedDocument { sequence: Some(*first), sequences: None },
+        _ => PublishedDocument { sequence: None, sequences: Some(sequences) },
+    };
+    Ok((status, Json(document)).into_response())
+}
+
+/// Some of a batch may be durable.
+fn not_all(error: AppendError, sequences: &[u64], of: usize) -> Problem {
+    let problem = Problem::from(error);
+    if of == 1 {
+        return problem;
+    }
+    let detail = format!(
+        "{}; {} of {of} events of the batch are durable: {sequences:?}. Send the batch again: what is there is not published twice",
+        problem.detail,
+        sequences.len()
+    );
+    Problem { detail, ..problem }
+}
+
+async fn listen<S: Shell>(
+    State(shared): Shares<S>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let wanted = Wanted::read(&headers, uri.query())?;
+    stream::answer(&shared.shell, shared.streams.clone(), wanted).await
+}
+
+/// What is acknowledged.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Acknowledgement {
+    sequence: u64,
+}
+
+async fn acknowledge<S: Shell>(
+    State(shared): Shares<S>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<StatusCode, Problem> {
+    let body = shared.read_body(&headers, body).await?;
+    let Acknowledgement { sequence } = serde_json::from_slice(&body)
+        .map_err(|error| Problem::bad(format!("the body is not {{\"sequence\": N}}: {error}")))?;
+    shared.shell.acknowledge(&name, Seq::new(sequence)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn remove<S: Shell>(State(shared): Shares<S>, Path(name): Path<String>) -> Result<StatusCode, Problem> {
+    shared.shell.remove(&name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn subscriptions<S: Shell>(State(shared): Shares<S>) -> Json<SubscriptionDocument> {
+    Json(SubscriptionDocument::new(shared.shell.subscriptions()))
+}
+
+async fn journal<S: Shell>(State(shared): Shares<S>) -> Response {
+    Json(shared.shell.journal()).into_response()
+}
+
+/// Whether events can be published.
+async fn ready<S: Shell>(State(shared): Shares<S>) -> Result<&'static str, Problem> {
+    match shared.shell.journal().stopped {
+        None if !*shared.streams.ending.borrow() => Ok("ready\n"),
+        None => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends")),
+        Some(why) => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, why)),
+    }
+}
+
+async fn metrics<S: Shell>(State(shared): Shares<S>, uri: Uri) -> Result<Response, Problem> {
+    Parameters::parse(uri.query(), &[])?;
+    let text = shared.streams.metrics.to_text(&shared.shell.journal(), &shared.shell.subscriptions());
+    let mut response = text.into_response();
+    let text_format = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, text_format);
+    Ok(response)
+}
+
+impl<S> Shared<S> {
+    /// The body, if it comes whole, in time, and is not too long.
+    async fn read_body(&self, headers: &HeaderMap, body: Body) -> Result<bytes::Bytes, Problem> {
+        let max = self.settings.body_bytes_max;
+        let too_long = || {
+            let detail = format!("the body is longer than {max} bytes: send fewer or smaller events");
+            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+        };
+        let said = headers.get(CONTENT_LENGTH).and_then(|len| len.to_str().ok()?.parse::<u64>().ok());
+        if said.is_some_and(|len| len > max as u64) {
+            return Err(too_long());
+        }
+        match timeout(self.settings.body_timeout, to_bytes(body, max)).await {
+            Ok(Ok(body)) => Ok(body),
+            Ok(Err(error)) if is_too_long(&error) => Err(too_long()),
+            Ok(Err(error)) => Err(Problem::bad(format!("the body did not come whole: {error}"))),
+            Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")),
+        }
+    }
+}
+
+fn is_too_long(error: &axum::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<LengthLimitError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}

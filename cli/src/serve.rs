@@ -1,0 +1,145 @@
+//! `serve`: an event bus over HTTP.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use strandline::Directory;
+use strandline::bus::{BusSettings, EventBus, Retention};
+use strandline_bus::{ConnectionLimits, Guard, OwnSocket, Server, ServerSettings};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::outcome::{Ended, Failure, say};
+use crate::size;
+
+/// Serve an event bus over HTTP: publish with POST, follow with server-sent events.
+///
+/// Prints the address once it listens. Ends on SIGTERM or Ctrl-C: streams are told, what was published is committed, and
+/// the journals are closed. A directory has one server, or one other process that holds its bus.
+#[derive(Args)]
+pub(crate) struct Flags {
+    /// The directory of the bus; created if it is missing
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Where to listen; another address than this machine's own needs --token-file
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878")]
+    listen: SocketAddr,
+    /// Listen on a Unix socket instead, which only its owner can open
+    #[arg(long, value_name = "PATH", conflicts_with = "listen")]
+    unix: Option<PathBuf>,
+    /// A file with a token that every client has to show
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Connections at most
+    #[arg(long, value_name = "N", default_value_t = ConnectionLimits::default().connections_max)]
+    max_connections: usize,
+    /// Keep the directory within this size
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    max_size: Option<u64>,
+}
+
+/// The shortest token that is taken, in bytes.
+const TOKEN_BYTES_MIN: usize = 16;
+
+pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
+    let guard = Guard { token: flags.token_file.as_deref().map(token).transpose()?, any_host: flags.unix.is_some() };
+    let is_local = flags.unix.is_some() || is_loopback(flags.listen.ip());
+    if !is_local && guard.token.is_none() {
+        return Err(Failure::cannot_run(anyhow::anyhow!(
+            "{} can be reached from other machines: give clients a token (--token-file), or listen on 127.0.0.1",
+            flags.listen
+        )));
+    }
+    let is_terminal = io::stderr().is_terminal();
+    let _ = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(is_terminal).try_init();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::cannot_run(anyhow::Error::new(error).context("no threads to serve with")))?;
+    let directory = Directory::open(&flags.directory)?;
+    let settings = settings(flags)?;
+    let (bus, report) = EventBus::open(&directory, settings)?;
+    if let strandline_core::Verdict::Cut(cut) = &report.events.verdict {
+        say(format_args!("{}: {cut}", flags.directory.display()));
+    }
+    let served = serve(&runtime, &bus, guard, flags);
+    // What was accepted becomes durable also where serving failed.
+    let closed = bus.close();
+    served?;
+    closed.map_err(Failure::problem)?;
+    Ok(Ended::Sound)
+}
+
+fn settings(flags: &Flags) -> Result<BusSettings, Failure> {
+    let Some(bytes_max) = flags.max_size else { return Ok(BusSettings::default()) };
+    let compact_above = bytes_max / 5 * 4;
+    Ok(BusSettings::with_retention(Retention { bytes_max, compact_above, ..Retention::default() }))
+}
+
+fn serve(runtime: &Runtime, bus: &EventBus, guard: Guard, flags: &Flags) -> Result<(), Failure> {
+    let limits = ConnectionLimits { connections_max: flags.max_connections, ..ConnectionLimits::default() };
+    runtime.block_on(async {
+        let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+        let [Ok(terminate), Ok(interrupt)] = signals else {
+            return Err(Failure::cannot_run(anyhow::anyhow!("signals cannot be waited for")));
+        };
+        let end = either(terminate, interrupt);
+        let settings = ServerSettings { guard, ..ServerSettings::default() };
+        let server = Server::new(bus.clone(), settings).await.map_err(Failure::problem)?;
+        let not_there = |place: String| {
+            move |error| Failure::cannot_run(anyhow::Error::new(error).context(format!("cannot listen on {place}")))
+        };
+        match &flags.unix {
+            Some(path) => {
+                let listener = OwnSocket::bind(path).map_err(not_there(path.display().to_string()))?;
+                told(format_args!("listening on {}", path.display()))?;
+                server.serve(listener, limits, end).await;
+            }
+            None => {
+                let listener =
+                    TcpListener::bind(flags.listen).await.map_err(not_there(flags.listen.to_string()))?;
+                let address = listener.local_addr().unwrap_or(flags.listen);
+                told(format_args!("listening on http://{address}"))?;
+                server.serve(listener, limits, end).await;
+            }
+        }
+        Ok(())
+    })
+}
+
+async fn either(mut one: Signal, mut other: Signal) {
+    tokio::select! {
+        _ = one.recv() => {}
+        _ = other.recv() => {}
+    }
+}
+
+fn told(line: std::fmt::Arguments<'_>) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    address.is_loopback()
+}
+
+/// The token of a file: its first line.
+fn token(path: &Path) -> Result<Box<str>, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::cannot_run(anyhow::Error::new(error).context(format!("the token file {}", path.display())))
+    })?;
+    let token = text.lines().next().unwrap_or_default().trim();
+    let is_good = token.len() >= TOKEN_BYTES_MIN && token.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_good {
+        return Ok(token.into());
+    }
+    Err(Failure::cannot_run(anyhow::anyhow!(
+        "the first line of {} is no token: use at least {TOKEN_BYTES_MIN} visible ASCII characters",
+        path.display()
+    )))
+}
