@@ -18,7 +18,7 @@ use crate::segment_reader::{SegmentReader, Target};
 use crate::std_disk::StdDisk;
 
 /// A bad end that changes when it is read again is a commit in flight.
-const TRIES: usize = 3;
+pub(crate) const TRIES: usize = 3;
 /// Between two tries: longer than a commit takes.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -126,7 +126,8 @@ pub fn inspect_on<F: Framing, D: Disk>(
     inspect_within(disk, target, options, TRIES)
 }
 
-fn inspect_within<F: Framing, D: Disk>(
+/// The same, with so many looks at most.
+pub(crate) fn inspect_within<F: Framing, D: Disk>(
     disk: Arc<D>,
     target: Target,
     options: ScanOptions,
@@ -137,16 +138,17 @@ fn inspect_within<F: Framing, D: Disk>(
     looks.settle(first, tries)
 }
 
-/// What follows from a first look at a journal, which somebody has had while reading it for a purpose of their own:
-/// the same as from one of [`inspect_on`].
+/// What follows from a first look, which somebody has had at the files as they were listed, while reading them for a
+/// purpose of their own. They have no use for warnings.
 pub(crate) fn inspect_after<F: Framing, D: Disk>(
+    (view, report): (View<F>, Report),
     disk: Arc<D>,
     target: Target,
     options: ScanOptions,
-    (view, report): (View<F>, Report),
+    tries: usize,
 ) -> Result<Inspection<F, D>, InspectError> {
     let first = Look { view, report, warnings: Vec::new() };
-    Looks::new(disk, target, options).settle(first, TRIES)
+    Looks::new(disk, target, options).settle(first, tries)
 }
 
 /// Which framing a journal has, by the first bytes of its first segment; none if they are those of

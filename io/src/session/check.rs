@@ -17,7 +17,7 @@ use strandline_core::{
 use super::files::SessionFiles;
 use super::{EVENTS, INPUT};
 use crate::disk::Disk;
-use crate::inspect::{InspectError, Inspection, inspect_after, inspect_on, list, open_directory};
+use crate::inspect::{InspectError, Inspection, TRIES, inspect_after, inspect_within, list, open_directory};
 use crate::segment_reader::Target;
 use digest::DigestThread;
 
@@ -108,16 +108,17 @@ fn check<E: Engine, D: Disk>(
         && let Ok((input, _)) = list(&**disk, &target(INPUT)?)
     {
         let check = ScanningCheck::new(input, events, DigestThread::default());
-        return in_one_pass::<E, D>(disk, check, progress);
+        return in_one_pass::<E, D>(disk, check, TRIES, progress);
     }
-    in_two_passes::<E, D>(disk, runs, progress)
+    in_two_passes::<E, D>(disk, runs, TRIES, progress)
 }
 
 /// Scans both journals and plays back what the scans hand on. Its result counts if both verdicts allow it. Where a
-/// second look finds another end than the first, there is a second playback.
+/// second look finds another end than the first, there is a second playback. A bad end is looked at `tries` times at most.
 fn in_one_pass<E: Engine, D: Disk>(
     disk: &Arc<D>,
     mut check: ScanningCheck<E, DigestThread>,
+    tries: usize,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
     let mut files = SessionFiles::new(disk, target(INPUT)?, target(EVENTS)?);
@@ -135,10 +136,10 @@ fn in_one_pass<E: Engine, D: Disk>(
         progress(commands, of);
     }
     let Some(Found { input, events, played }) = check.finish() else {
-        return in_two_passes::<E, D>(disk, false, progress);
+        return in_two_passes::<E, D>(disk, false, tries, progress);
     };
-    let (events, events_stand) = settled(disk, Side::Events, events)?;
-    let (input, input_stands) = settled(disk, Side::Input, input)?;
+    let (events, events_stand) = settled(disk, Side::Events, events, tries)?;
+    let (input, input_stands) = settled(disk, Side::Input, input, tries)?;
     match (events_stand && input_stands, panicked, played) {
         (true, Some(panic), _) => resume_unwind(panic),
         (true, None, Some(played)) => Ok(played?),
@@ -150,10 +151,12 @@ fn in_one_pass<E: Engine, D: Disk>(
 fn in_two_passes<E: Engine, D: Disk>(
     disk: &Arc<D>,
     runs: bool,
+    tries: usize,
     progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
     let scan = |name| {
-        let found = inspect_on::<Pryj, D>(Arc::clone(disk), target(name)?, ScanOptions::default())?;
+        let found =
+            inspect_within::<Pryj, D>(Arc::clone(disk), target(name)?, ScanOptions::default(), tries)?;
         Ok::<_, ReplayCheckError<E::Error>>(found)
     };
     let events = readable(Side::Events, scan(EVENTS)?)?;
@@ -195,16 +198,17 @@ fn is_unrecorded<X>(error: &CheckError<X>) -> bool {
 fn settled<X, D: Disk>(
     disk: &Arc<D>,
     side: Side,
-    (view, report): (View<Pryj>, Report),
+    first: (View<Pryj>, Report),
+    tries: usize,
 ) -> Result<(Inspection<Pryj, D>, bool), ReplayCheckError<X>> {
-    let first = (report.end, report.verdict.clone());
+    let (end, verdict) = (first.1.end, first.1.verdict.clone());
     let name = match side {
         Side::Input => INPUT,
         Side::Events => EVENTS,
     };
-    let found = inspect_after(Arc::clone(disk), target(name)?, ScanOptions::default(), (view, report))?;
+    let found = inspect_after(first, Arc::clone(disk), target(name)?, ScanOptions::default(), tries)?;
     let found = readable(side, found)?;
-    let stands = !found.in_flight && first == (found.report.end, found.report.verdict.clone());
+    let stands = !found.in_flight && end == found.report.end && verdict == found.report.verdict;
     Ok((found, stands))
 }
 
