@@ -76,10 +76,10 @@ pub fn replay_check<E: Engine>(
     path: impl AsRef<Path>,
     progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
-    let disk = open_directory(path.as_ref())?;
+    let disk = Arc::new(open_directory(path.as_ref())?);
     // Held for no longer than it takes to see whether somebody has it.
-    let runs = disk.try_lock().is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
-    check::<E, _>(&Arc::new(disk), runs, progress)
+    let runs = || disk.try_lock().is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+    check::<E, _>(&disk, runs, progress)
 }
 
 /// [`replay_check`] on a disk of the caller's, beside which nobody runs the session.
@@ -93,24 +93,31 @@ pub fn replay_check_on<E: Engine, D: Disk>(
     disk: Arc<D>,
     progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
-    check::<E, D>(&disk, false, progress)
+    check::<E, D>(&disk, || false, progress)
 }
 
 fn check<E: Engine, D: Disk>(
     disk: &Arc<D>,
-    runs: bool,
-    progress: impl FnMut(u64, u64),
+    runs: impl Fn() -> bool,
+    mut progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
-    // The log must be looked at before the input: a session that runs meanwhile may then have more commands than the
+    // Beside a session that runs, the log must be looked at before the input, which then may have more commands than the
     // log has events, and not less. One pass looks at both at once.
-    if !runs
-        && let Ok((events, _)) = list(&**disk, &target(EVENTS)?)
-        && let Ok((input, _)) = list(&**disk, &target(INPUT)?)
-    {
-        let check = ScanningCheck::new(input, events, DigestThread::default());
-        return in_one_pass::<E, D>(disk, check, TRIES, progress);
+    if runs() {
+        return in_two_passes::<E, D>(disk, true, TRIES, progress);
     }
-    in_two_passes::<E, D>(disk, runs, TRIES, progress)
+    let (Ok((events, _)), Ok((input, _))) = (list(&**disk, &target(EVENTS)?), list(&**disk, &target(INPUT)?))
+    else {
+        return in_two_passes::<E, D>(disk, false, TRIES, progress);
+    };
+    let check = ScanningCheck::new(input, events, DigestThread::default());
+    match in_one_pass::<E, D>(disk, check, TRIES, &mut progress) {
+        // It was begun meanwhile.
+        Err(error) if error.difference().is_some() && runs() => {
+            in_two_passes::<E, D>(disk, true, TRIES, progress)
+        }
+        checked => checked,
+    }
 }
 
 /// Scans both journals and plays back what the scans hand on. Its result counts if both verdicts allow it. Where a

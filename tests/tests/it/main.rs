@@ -7,5 +7,6 @@ mod disk_conformance;
 mod every_bit;
 mod every_bit_of_a_directory;
 mod faults;
+mod long_session;
 mod real_disk;
 mod replay_check;
