@@ -97,9 +97,10 @@ impl FromScan {
     /// # Panics
     /// If nothing was wanted: a programmer error.
     pub(super) fn handle_read(&mut self, answer: Result<Bytes, IoFailure>) {
-        let Some(ScanStep::Read(_, scan)) = self.step.take() else {
-            panic!("a read is only handled after the scan asked for it")
-        };
+        let step = self.step.take();
+        let is_asked = matches!(step, Some(ScanStep::Read(..)));
+        assert!(is_asked, "a read is only handled after the scan asked for it");
+        let Some(ScanStep::Read(_, scan)) = step else { return };
         self.progress.bytes += answer.as_ref().map_or(0, |bytes| bytes.len() as u64);
         let (step, batch) = scan.resume_handing_on(answer);
         self.progress.records += batch.as_ref().map_or(0, Batch::len);
