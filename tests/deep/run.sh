@@ -3,6 +3,7 @@
 #
 #   tests/deep/run.sh           all of it
 #   tests/deep/run.sh kills     1,000 kills of a real writer (KILLS, KILLS_SEED)
+#   tests/deep/run.sh sessions  200 kills of a session of the exchange, each gone on with (KILLS, KILLS_SEED)
 #   tests/deep/run.sh full      file systems of a few mebibytes that are really full; needs root and mount
 #   tests/deep/run.sh replay    the replay check of ten million events (REPLAY_EVENTS); needs 2.5 GB of disk
 set -euo pipefail
@@ -15,6 +16,12 @@ tests() {
 kills() {
     STRANDLINE_KILLS=${KILLS:-1000} STRANDLINE_KILLS_SEED=${KILLS_SEED:-1} \
         tests real_disk::kills::a_killed_writer_loses_nothing_acknowledged
+}
+
+sessions() {
+    STRANDLINE_KILLS=${KILLS:-200} STRANDLINE_KILLS_SEED=${KILLS_SEED:-1} \
+        cargo test --quiet --release --locked -p strandline-cli --test it -- \
+        exchange::a_session_that_is_killed_again_and_again_goes_on_as_if_it_had_not_been
 }
 
 mounted=''
@@ -65,10 +72,12 @@ replay() {
 
 case ${1:-all} in
     kills) kills ;;
+    sessions) sessions ;;
     full) full ;;
     replay) replay ;;
     all)
         kills
+        sessions
         full
         replay
         ;;
