@@ -14,7 +14,7 @@ use crate::directory::Directory;
 use crate::disk::{Access, Entry};
 use crate::test_disk::EIO;
 
-/// Repeats each command, the last byte of it as often as the session's setup is long; and panics at a word.
+/// Says each command again up to twice, with more at its end, as much as the session's setup is long; and panics at a word.
 struct Repeater(usize);
 
 #[derive(Debug, thiserror::Error)]
@@ -31,8 +31,8 @@ impl Engine for Repeater {
 
     fn apply(&mut self, seq: Seq, command: &[u8], events: &mut Events) {
         assert!(command != b"panic", "the engine panics here");
-        for n in 0..seq.get() % 3 {
-            let more = command.last().map_or(b'-', |last| last.wrapping_add(n as u8));
+        for n in (0..3).filter(|n| u64::from(*n) < seq.get() % 3) {
+            let more = command.last().map_or(b'-', |last| last.wrapping_add(n));
             events.push(&[command, &vec![more; self.0]].concat());
         }
     }
@@ -263,10 +263,10 @@ fn journals_of_version_1_trimmed_ones_and_long_records_are_the_same_in_one_pass(
 
     let long: Vec<Vec<u8>> = (0..5u8).map(|n| vec![n; 300_000 * usize::from(n) + 7]).collect();
     let input: Vec<&[u8]> = std::iter::once(&setup[..]).chain(long.iter().map(Vec::as_slice)).collect();
-    let events: Vec<Vec<u8>> = [0, 1, 1, 3, 4, 4]
+    let events: Vec<Vec<u8>> = [0u8, 1, 1, 3, 4, 4]
         .into_iter()
         .zip([0, 0, 1, 0, 0, 1])
-        .map(|(n, more)| [&long[n][..], &[n as u8 + more; 2]].concat())
+        .map(|(n, more)| [&long[usize::from(n)][..], &[n + more; 2]].concat())
         .collect();
     let events: Vec<&[u8]> = events.iter().map(Vec::as_slice).collect();
     let mut files = recorded(&input, &events, &Config { reserve_bytes: 0, ..crate::config() });
