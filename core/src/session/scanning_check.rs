@@ -11,7 +11,8 @@ use super::{FIRST_EVENT, SETUP};
 use crate::{Engine, IoFailure, Listing, Pryj, ReadRequest, Report, View};
 
 /// Two scans, and a replay check of the records that they hand on. Each byte is read and verified once, and the verdicts
-/// are those of whole scans, whatever the check finds. Its memory does not grow with the session.
+/// are those of whole scans, whatever the check finds. Its memory does not grow with the session, the scans' sparse
+/// indexes aside.
 #[derive(Debug)]
 pub struct ScanningCheck<E: Engine, D> {
     check: ReplayCheck<E, D, FromScan>,

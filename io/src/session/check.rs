@@ -58,7 +58,7 @@ impl<E> ReplayCheckError<E> {
 }
 
 /// Applies the recorded commands of a session to a fresh engine, and compares every recorded event with what it emits.
-/// Changes nothing, and its memory does not grow with the session. A torn tail of either journal, which opening would
+/// Changes nothing, and its memory does not grow with the session, but for 16 bytes for each 64 KiB. A torn tail of either journal, which opening would
 /// cut, is left out. Beside a process that runs the session, what is recorded already is compared, and what is not
 /// recorded yet is no difference.
 ///
