@@ -19,8 +19,8 @@ fn codec() -> Vec<String> {
         // These three are what the shared codec does, and the golden bytes show it.
         "composite messageHeader: blockLength uint16, templateId uint16, schemaId uint16, version uint16"
             .into(),
-        "composite groupSizeEncoding: blockLength uint16, numInGroup uint16".into(),
-        "composite varString: length uint16, varData UTF-8".into(),
+        "composite groupSizeEncoding: blockLength uint16, numInGroup uint16 to 65535".into(),
+        "composite varString: length uint16 to 65535, varData UTF-8".into(),
         values("Side", Side::ALL),
         values("OrderKind", OrderKind::ALL),
         values("TimeInForce", TimeInForce::ALL),
@@ -124,7 +124,7 @@ fn composite(node: Node<'_, '_>, name: &str) -> Result<String, String> {
     only(node, &["name"])?;
     let mut members = Vec::new();
     for member in node.children().filter(Node::is_element) {
-        only(member, &["name", "primitiveType", "length", "characterEncoding"])?;
+        only(member, &["name", "primitiveType", "maxValue", "length", "characterEncoding"])?;
         let kind = match member.attribute("length") {
             None => attribute(member, "primitiveType")?,
             Some("0") if member.attribute("primitiveType") == Some("uint8") => {
@@ -132,7 +132,9 @@ fn composite(node: Node<'_, '_>, name: &str) -> Result<String, String> {
             }
             Some(other) => return Err(format!("{name} has a member of length {other}")),
         };
-        members.push(format!("{} {kind}", attribute(member, "name")?));
+        // By the standard it would be one less than the type can say.
+        let most = member.attribute("maxValue").map(|most| format!(" to {most}")).unwrap_or_default();
+        members.push(format!("{} {kind}{most}", attribute(member, "name")?));
     }
     Ok(format!("composite {name}: {}", members.join(", ")))
 }
@@ -225,7 +227,7 @@ fn no_message_is_both_a_command_and_an_event() {
 }
 
 /// What may be wrong, as a part of the schema and what stands there instead.
-const PLANTED: [(&str, &str, &str); 35] = [
+const PLANTED: [(&str, &str, &str); 37] = [
     ("the schema's id", "id=\"7310\"", "id=\"7311\""),
     ("its version", "version=\"0\" s", "version=\"1\" s"),
     ("its byte order", "littleEndian", "bigEndian"),
@@ -237,6 +239,12 @@ const PLANTED: [(&str, &str, &str); 35] = [
         "name=\"numInGroup\" primitiveType=\"uint8\"",
     ),
     ("a text's length", "\"length\" primitiveType=\"uint16\"", "\"length\" primitiveType=\"uint32\""),
+    ("a group's longest", " maxValue=\"65535\"", ""),
+    (
+        "a text's longest",
+        "\"length\" primitiveType=\"uint16\" maxValue=\"65535\"",
+        "\"length\" primitiveType=\"uint16\"",
+    ),
     ("a text's encoding", "UTF-8\"/>", "ASCII\"/>"),
     ("a value's number", "\"ForeignOrder\">12", "\"ForeignOrder\">13"),
     ("a value's name", "\"OutsideBand\"", "\"OffBand\""),
