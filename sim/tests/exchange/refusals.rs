@@ -202,6 +202,10 @@ fn a_count_without_its_instruments() {
     nothing.instruments.clear();
     let bytes = nothing.to_bytes();
     assert_eq!(bytes.len(), HEADER + 16 + 4);
+    for len in [0, 27, 29, u16::MAX] {
+        let bytes = with(&bytes, HEADER + 16, &len.to_le_bytes());
+        assert_eq!(ExchangeSetup::decode(&bytes), Ok(nothing.clone()), "{len} bytes each, of none");
+    }
     let promised = with(&bytes, HEADER + 18, &u16::MAX.to_le_bytes());
     assert_eq!(ExchangeSetup::decode(&promised), Err(SbeError::Short("instruments")));
 }
