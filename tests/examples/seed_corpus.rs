@@ -15,6 +15,7 @@ use strandline_sim::exchange::{
 };
 
 type Outcome = Result<(), Box<dyn Error>>;
+type FourBytes = Vec<[u8; 4]>;
 
 /// Control bytes of `journal_bytes` and `journal_pieces`: nothing is mended, the journal starts at 0.
 const AS_IT_IS: u8 = 0b0110_0000;
@@ -60,7 +61,7 @@ fn exchange_messages(folder: &Path) -> Outcome {
     // Open all day; the first is the tick that opens.
     let (all_day, open) = ([0; 8], [8, 0, 0, 0]);
     let (sell, buy, next_day) = ([0, 2, 5, 10], [0, 64, 9, 4], [56, 1, 0, 0]);
-    let scripts: [(&str, [u8; 8], Vec<[u8; 4]>); 10] = [
+    let scripts: [(&str, [u8; 8], FourBytes); 10] = [
         ("trade", all_day, vec![open, sell, buy, buy, buy, sell]),
         ("market-order", all_day, vec![open, sell, [0, 4, 0, 20], [0, 4, 0, 1]]),
         ("immediate-or-cancel", all_day, vec![open, sell, [0, 16, 7, 20]]),

@@ -52,8 +52,8 @@ fn setup(input: &mut Unstructured<'_>) -> Result<ExchangeSetup> {
     };
     Ok(ExchangeSetup {
         time: pick(time, [0, 1_700_000_000 * SECOND, u64::MAX, u64::MAX - 100_000 * SECOND]),
-        opens_at: u32::from(opens) * 340,
-        closes_at: 86_400 - u32::from(closes) * 340,
+        opens_at: u32::from(opens) * 338,
+        closes_at: 86_400 - u32::from(closes) * 338,
         instruments: vec![instrument(7, 0), instrument(if numbers == 1 { 7 } else { u32::MAX }, numbers)],
     })
 }

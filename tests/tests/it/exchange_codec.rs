@@ -214,6 +214,11 @@ fn read_by_ours(bytes: &[u8]) -> Result<Vec<u8>, SbeError> {
     }
 }
 
+/// What a message says of its block.
+fn block_len(bytes: &[u8]) -> usize {
+    usize::from(u16::from_le_bytes([bytes[0], bytes[1]]))
+}
+
 /// Both read the same of these bytes, or both nothing. Theirs takes enums and texts as they are, and reads a field that
 /// stands beyond its block; ours does not.
 fn read_alike(bytes: &[u8]) {
@@ -225,8 +230,7 @@ fn read_alike(bytes: &[u8]) {
             assert!(theirs == read_by_theirs(&known), "{beginning:?}");
         }
         Err(SbeError::Value { .. } | SbeError::Text(_)) => {}
-        Err(SbeError::Short("block"))
-            if bytes.len() >= HEADER + usize::from(bytes[0]) + (usize::from(bytes[1]) << 8) => {}
+        Err(SbeError::Short("block")) if bytes.len() >= HEADER + block_len(bytes) => {}
         Err(error) => assert!(read_by_theirs(bytes).is_none(), "{error}: {beginning:?}"),
     }
 }
