@@ -20,8 +20,8 @@ use crate::target::Source;
 /// Print the messages of a session of the reference exchange, as JSON Lines.
 ///
 /// One line a record, with its number: {"seq","message",...}. A record that is no message of the schema is printed as
-/// {"seq","unreadable","payload"}, with its bytes in Base64, and the exit code is 1. Nothing is changed, and a session
-/// may be running.
+/// {"seq","unreadable","payload"}, with its bytes in Base64, and the exit code is 1; not for a command, which the exchange
+/// has answered with a refusal. Nothing is changed, and a session may be running.
 #[derive(Args)]
 pub(crate) struct Flags {
     /// The session's directory
@@ -111,7 +111,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
         for record in batch.records() {
             let seq = record.seq.get();
             let record = Record::read(flags.journal, record.seq, record.payload);
-            is_readable &= !matches!(record, Record::Unreadable { .. });
+            // Whatever a producer sends is a command, and is answered.
+            let is_command = matches!(flags.journal, SessionJournal::Input) && seq > 0;
+            is_readable &= is_command || !matches!(record, Record::Unreadable { .. });
             serde_json::to_writer(&mut out, &Line { seq, record })?;
             writeln!(out)?;
         }

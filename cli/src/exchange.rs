@@ -47,6 +47,9 @@ struct RunFlags {
     /// byte, with any number of producers, and a session that was broken off is gone on with
     #[arg(long)]
     in_turn: bool,
+    /// Print the number of every command that was answered, one a line
+    #[arg(long)]
+    answered: bool,
 }
 
 pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
@@ -63,7 +66,14 @@ fn trade(flags: &RunFlags) -> Result<Ended, Failure> {
     let RunFlags { commands, seed, in_turn, .. } = *flags;
     let workload = Workload { commands, producers: flags.producers.into(), seed, in_turn };
     let steps = Steps::new("{msg} {bar:30} {human_pos} of {human_len} ({per_sec}, {eta} left)", "answered");
-    let ran = workload.run(&session, |_| steps.one_of(commands));
+    let ran = workload.run(&session, |command| {
+        if flags.answered {
+            // Whoever stopped listening has heard enough.
+            let mut out = io::stdout().lock();
+            let _ = writeln!(out, "{command}").and_then(|()| out.flush());
+        }
+        steps.one_of(commands);
+    });
     steps.finish();
     ran.map_err(Failure::problem)?;
     let [commands, events] =

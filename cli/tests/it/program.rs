@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -171,6 +171,15 @@ impl Running {
     /// The next line on standard output.
     pub(crate) fn line(&self) -> String {
         self.lines.recv_timeout(PATIENCE).unwrap()
+    }
+
+    /// The next line on standard output; none if it ended.
+    pub(crate) fn line_or_end(&self) -> Option<String> {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => Some(line),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("no line for {PATIENCE:?}"),
+        }
     }
 
     /// Kills it with SIGKILL; gives all lines that were not read yet. A last line that was cut short is none.
