@@ -30,11 +30,12 @@ fn each_producer_is_told_of_its_own_commands() {
         });
         let (held, mine, noted) = (disk.clone(), session.clone(), told.clone());
         let two = spawn(move || {
-            let tickets = [0, 1].map(|n| mine.submit(&payload(2, n)).unwrap());
-            assert!(tickets[0].command() < tickets[1].command());
-            for (n, ticket) in (0..2).zip(tickets).rev() {
-                noted.note(&held, &payload(2, n), &wait(ticket));
-            }
+            let [first, second] = [0, 1].map(|n| mine.submit(&payload(2, n)).unwrap());
+            assert!(first.command() < second.command());
+            noted.note(&held, &payload(2, 1), &wait(second));
+            let answer = pin!(first).poll(&mut Context::from_waker(Waker::noop()));
+            let Poll::Ready(answer) = answer else { panic!("the second was answered before the first") };
+            noted.note(&held, &payload(2, 0), &answer);
         });
         drop(session.submit(&payload(3, 0)).unwrap());
         told.run(&disk, &session, &payload(3, 1)).unwrap();

@@ -99,6 +99,7 @@ fn a_session_that_stopped_is_resumed_with_what_is_missing() {
         let stopped = told.stopped();
         let by_the_disk = matches!(stopped, Some(ref stopped) if !matches!(stopped, SessionStopped::Closed));
         assert!(!by_the_disk || closed == Some(false), "{stopped:?}");
+        assert!(!by_the_disk || resumed.appended > 0, "its command is durable, and its events were not");
         assert!(resumed.commands >= told.len() as u64);
         assert_eq!(resumed.events, first_event(resumed.commands + 1) - 1, "nothing is missing any more");
         assert!(resumed.appended <= resumed.events);
