@@ -12,9 +12,11 @@ mod ack;
 mod cat;
 mod cloud_event;
 mod compact;
+mod decode;
 mod demo;
 pub mod duration;
 pub mod event_lines;
+mod exchange;
 mod finding;
 mod gap;
 pub mod lines;
@@ -39,6 +41,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
+use strandline_sim::exchange::Exchange;
 
 /// A crash-safe event journal: record events, read them back, check what is on the disk.
 #[derive(Parser)]
@@ -62,6 +65,9 @@ enum Command {
     Subscriptions(subscriptions::Flags),
     Ack(ack::Flags),
     Compact(compact::Flags),
+    Exchange(exchange::Flags),
+    ReplayCheck(replay_check::Flags),
+    Decode(decode::Flags),
     Demo(demo::Flags),
     #[command(hide = true)]
     DemoPublisher(demo::publisher::Flags),
@@ -89,6 +95,9 @@ pub fn run() -> ExitCode {
         Command::Compact(flags) => {
             compact::Settings::check(flags).and_then(|settings| compact::run(&settings))
         }
+        Command::Exchange(flags) => exchange::run(&flags),
+        Command::ReplayCheck(flags) => return replay_check::run::<Exchange>(&flags),
+        Command::Decode(flags) => decode::run(&flags),
         Command::Demo(flags) => demo::run(&flags),
         Command::DemoPublisher(flags) => demo::publisher::run(&flags),
         Command::DemoSubscriber(flags) => demo::subscriber::run(&flags),

@@ -48,6 +48,12 @@ impl Steps {
         self.bar.add(done.saturating_sub(self.bar.bar.position()));
     }
 
+    /// One more is done, of so many.
+    pub(crate) fn one_of(&self, of: u64) {
+        self.bar.bar.set_length(of);
+        self.bar.add(1);
+    }
+
     pub(crate) fn finish(&self) {
         self.bar.bar.finish_and_clear();
     }

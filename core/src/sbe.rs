@@ -3,7 +3,7 @@
 //!
 //! A codec is written by hand against its schema, and a test holds every offset, id, length and enum value in it against the XML.
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 /// A schema's id, and the version that this program writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub enum SbeError {
 
 impl Schema {
     /// Begins a message.
-    pub fn put_header(self, template: Template, out: &mut BytesMut) {
+    pub fn put_header(self, template: Template, out: &mut impl BufMut) {
         out.put_u16_le(template.block_len);
         out.put_u16_le(template.id);
         out.put_u16_le(self.id);
@@ -99,7 +99,7 @@ impl Schema {
 }
 
 /// Appends variable-length data with a length of 16 bits; what is longer than that can say is cut.
-pub fn put_data(data: &[u8], out: &mut BytesMut) {
+pub fn put_data(data: &[u8], out: &mut impl BufMut) {
     let data = data.get(..usize::from(u16::MAX)).unwrap_or(data);
     out.put_u16_le(u16::try_from(data.len()).unwrap_or(u16::MAX));
     out.put_slice(data);

@@ -27,6 +27,7 @@ pub mod bus;
 pub mod command;
 pub mod disk;
 mod driven;
+pub mod exchange;
 mod explorer;
 mod interpreter;
 mod oracle;

@@ -3,6 +3,7 @@
 #
 #   tests/deep/run.sh           all of it
 #   tests/deep/run.sh kills     1,000 kills of a real writer (KILLS, KILLS_SEED)
+#   tests/deep/run.sh sessions  200 kills of a session of the exchange, each gone on with (KILLS, KILLS_SEED)
 #   tests/deep/run.sh full      file systems of a few mebibytes that are really full; needs root and mount
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,6 +15,12 @@ tests() {
 kills() {
     STRANDLINE_KILLS=${KILLS:-1000} STRANDLINE_KILLS_SEED=${KILLS_SEED:-1} \
         tests real_disk::kills::a_killed_writer_loses_nothing_acknowledged
+}
+
+sessions() {
+    STRANDLINE_KILLS=${KILLS:-200} STRANDLINE_KILLS_SEED=${KILLS_SEED:-1} \
+        cargo test --quiet --release --locked -p strandline-cli --test it -- \
+        exchange::a_session_that_is_killed_again_and_again_goes_on_as_if_it_had_not_been
 }
 
 mounted=''
@@ -59,9 +66,11 @@ full() {
 
 case ${1:-all} in
     kills) kills ;;
+    sessions) sessions ;;
     full) full ;;
     all)
         kills
+        sessions
         full
         ;;
     *)
