@@ -145,14 +145,19 @@ fn an_engine_that_panics_is_told_to_everybody() {
         let session = begin_with(&disk, few);
         let producers = [1, 2].map(|thread| {
             let (held, mine, noted) = (disk.clone(), session.clone(), told.clone());
-            spawn(move || (0..2).map(|n| noted.run(&held, &mine, &payload(thread, n)).is_ok()).last())
+            spawn(move || {
+                for n in 0..2 {
+                    // Who comes after the panic is told of it, which is looked at below.
+                    let _ = noted.run(&held, &mine, &payload(thread, n));
+                }
+            })
         });
         let at = match session.submit(PANIC) {
             Ok(ticket) => ticket.command(),
             Err(other) => panic!("{other}"),
         };
         for producer in producers {
-            producer.join().unwrap();
+            assert_eq!(producer.join().unwrap(), Some(()));
         }
         let is_told = |stopped: &SessionStopped| match stopped {
             SessionStopped::Panicked { command } => assert_eq!(*command, at),

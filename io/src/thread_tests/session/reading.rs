@@ -99,7 +99,9 @@ fn a_session_that_stopped_is_resumed_with_what_is_missing() {
         let stopped = told.stopped();
         let by_the_disk = matches!(stopped, Some(ref stopped) if !matches!(stopped, SessionStopped::Closed));
         assert!(!by_the_disk || closed == Some(false), "{stopped:?}");
-        assert!(!by_the_disk || resumed.appended > 0, "its command is durable, and its events were not");
+        // A poison may come from elsewhere while they are written: then they can be there.
+        let had_no_space = matches!(stopped, Some(SessionStopped::Events(_)));
+        assert!(!had_no_space || resumed.appended > 0, "its command is durable, and its events were not");
         assert!(resumed.commands >= told.len() as u64);
         assert_eq!(resumed.events, first_event(resumed.commands + 1) - 1, "nothing is missing any more");
         assert!(resumed.appended <= resumed.events);
