@@ -57,6 +57,8 @@ fn meets(journal: &'static str, call: &'static str, fault: Fault) -> SessionStop
     let late = session.submit(b"<late>").map(drop);
     assert!(matches!(late, Err(SubmitError::Stopped(_))), "{late:?}");
     let stopped = session.stopped().unwrap();
+    let is_close = matches!(stopped, SessionStopped::Closed);
+    assert!(!is_close || told.stopped().is_none(), "closed, and {:?} was told before", told.stopped());
     drop(session);
     told.is_kept_by(&disk);
     stopped
