@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The threads of the journal and of the event bus under the model checker shuttle: thousands of interleavings of each
-# scenario in io/src/thread_tests, on a disk in memory that fails, fills up and panics.
+# The threads of the journal, of the event bus and of sessions under the model checker shuttle: thousands of interleavings
+# of each scenario in io/src/thread_tests, on a disk in memory that fails, fills up and panics.
 #
-#   io/threads.sh [TEST...]     all of them, or those whose names begin so: failures, bus::closing, ...
+#   io/threads.sh [TEST...]     all of them, or those whose names begin so: failures, session::closing, ...
 #
 # STRANDLINE_THREADS_SEED (24301) takes other interleavings; STRANDLINE_THREADS_TIMES (1) takes more of them.
 # It builds in a directory of its own, target/threads, since the locks are not those of any other build.

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 
 use crate::{Bounds, Framing, Pryj, Seq};
 
@@ -25,6 +25,11 @@ impl<F: Framing> Batch<F> {
     /// The same, without the records from `end` on.
     pub(crate) fn before(self, end: Seq) -> Self {
         Self { end: self.end.min(end), ..self }
+    }
+
+    /// The same, without the records before `first`.
+    pub(crate) fn since(self, first: Seq) -> Self {
+        Self { first: self.first.max(first), ..self }
     }
 
     /// The sequence number of the first record.
@@ -70,8 +75,9 @@ impl Batch<Pryj> {
         let mut records = self.records();
         let record = records.next()?;
         let (seq, payload) = (record.seq, self.frames.slice_ref(record.payload));
-        let rest = self.frames.slice_ref(records.rest);
-        (self.frames, self.first) = (rest, seq.next());
+        let taken = self.frames.len() - records.rest.len();
+        self.frames.advance(taken);
+        self.first = seq.next();
         Some((seq, payload))
     }
 }

@@ -30,6 +30,14 @@ impl Listing {
     /// The segment that reads of a bare file name.
     pub const BARE: SegmentId = SegmentId(Seq::ZERO);
 
+    /// Bytes of all files together.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Segments(files) => files.iter().fold(0, |sum, file| sum.saturating_add(file.len)),
+            Self::Bare { len } => *len,
+        }
+    }
+
     /// The files in order of their first sequence number.
     pub(crate) fn into_ordered(self) -> (Vec<SegmentFile>, Naming) {
         match self {

@@ -18,7 +18,7 @@ use crate::segment_reader::{SegmentReader, Target};
 use crate::std_disk::StdDisk;
 
 /// A bad end that changes when it is read again is a commit in flight.
-const TRIES: usize = 3;
+pub(crate) const TRIES: usize = 3;
 /// Between two tries: longer than a commit takes.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -126,34 +126,29 @@ pub fn inspect_on<F: Framing, D: Disk>(
     inspect_within(disk, target, options, TRIES)
 }
 
-/// Looks again at what is not sound, until two looks agree or there were so many.
-fn inspect_within<F: Framing, D: Disk>(
+/// The same, with so many looks at most.
+pub(crate) fn inspect_within<F: Framing, D: Disk>(
     disk: Arc<D>,
     target: Target,
     options: ScanOptions,
     tries: usize,
 ) -> Result<Inspection<F, D>, InspectError> {
-    // One buffer for everything: memory does not grow with the journal.
-    let mut buffer = vec![0; ReadRequest::LEN_MAX];
-    let mut reader = SegmentReader::new(Arc::clone(&disk), target.clone());
-    let mut found = scan_once::<F, D>(&disk, &target, options, &mut reader, &mut buffer)?;
-    let mut in_flight = false;
-    for _ in 1..tries {
-        if found.report.verdict == Verdict::Sound {
-            in_flight = false;
-            break;
-        }
-        std::thread::sleep(PAUSE);
-        reader.close_files();
-        let again = scan_once::<F, D>(&disk, &target, options, &mut reader, &mut buffer)?;
-        in_flight = again.report.verdict != found.report.verdict;
-        found = again;
-        if !in_flight {
-            break; // twice the same: that is the verdict
-        }
-    }
-    in_flight &= found.report.verdict != Verdict::Sound;
-    Ok(found.into_inspection(in_flight, disk, target))
+    let mut looks = Looks::new(disk, target, options);
+    let first = looks.next()?;
+    looks.settle(first, tries)
+}
+
+/// What follows from a first look, which somebody has had at the files as they were listed, while reading them for a
+/// purpose of their own. They have no use for warnings.
+pub(crate) fn inspect_after<F: Framing, D: Disk>(
+    (view, report): (View<F>, Report),
+    disk: Arc<D>,
+    target: Target,
+    options: ScanOptions,
+    tries: usize,
+) -> Result<Inspection<F, D>, InspectError> {
+    let first = Look { view, report, warnings: Vec::new() };
+    Looks::new(disk, target, options).settle(first, tries)
 }
 
 /// Which framing a journal has, by the first bytes of its first segment; none if they are those of
@@ -190,42 +185,74 @@ fn detect_on<D: Disk>(disk: Arc<D>, target: Target) -> Result<Option<FramingKind
     Ok(magic.get(..n).and_then(FramingKind::detect))
 }
 
-struct Scanned<F: Framing> {
+/// One look at all of a journal.
+struct Look<F: Framing> {
     view: View<F>,
     report: Report,
     warnings: Vec<ListingWarning>,
 }
 
-impl<F: Framing> Scanned<F> {
-    fn into_inspection<D: Disk>(self, in_flight: bool, disk: Arc<D>, target: Target) -> Inspection<F, D> {
-        let Self { view, report, warnings } = self;
-        Inspection { view, report, in_flight, warnings, disk, target }
+/// Looks at a journal, one after the other.
+struct Looks<D: Disk> {
+    disk: Arc<D>,
+    target: Target,
+    options: ScanOptions,
+    reader: SegmentReader<D>,
+    /// One buffer for everything: memory does not grow with the journal.
+    buffer: Vec<u8>,
+}
+
+impl<D: Disk> Looks<D> {
+    fn new(disk: Arc<D>, target: Target, options: ScanOptions) -> Self {
+        let reader = SegmentReader::new(Arc::clone(&disk), target.clone());
+        Self { disk, target, options, reader, buffer: vec![0; ReadRequest::LEN_MAX] }
+    }
+
+    /// Looks again at what is not sound, until two looks agree or there were so many.
+    fn settle<F: Framing>(mut self, first: Look<F>, tries: usize) -> Result<Inspection<F, D>, InspectError> {
+        let mut found = first;
+        let mut in_flight = false;
+        for _ in 1..tries {
+            if found.report.verdict == Verdict::Sound {
+                in_flight = false;
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            self.reader.close_files();
+            let again = self.next()?;
+            in_flight = again.report.verdict != found.report.verdict;
+            found = again;
+            if !in_flight {
+                break; // twice the same: that is the verdict
+            }
+        }
+        in_flight &= found.report.verdict != Verdict::Sound;
+        let Look { view, report, warnings } = found;
+        Ok(Inspection { view, report, in_flight, warnings, disk: self.disk, target: self.target })
+    }
+
+    fn next<F: Framing>(&mut self) -> Result<Look<F>, InspectError> {
+        let (listing, warnings) = list(&*self.disk, &self.target)?;
+        let mut step = Scan::<F>::start(listing, self.options);
+        loop {
+            step = match step {
+                ScanStep::Read(request, scan) => match self.reader.read(request, &mut self.buffer) {
+                    Ok(n) => scan.resume(Ok(self.buffer.get(..n).unwrap_or_default())),
+                    Err(failure) => scan.resume(Err(failure)),
+                },
+                ScanStep::Done(view, report) => {
+                    return Ok(Look { view: *view, report: *report, warnings });
+                }
+            };
+        }
     }
 }
 
-fn scan_once<F: Framing, D: Disk>(
+/// The target's files.
+pub(crate) fn list<D: Disk>(
     disk: &D,
     target: &Target,
-    options: ScanOptions,
-    reader: &mut SegmentReader<D>,
-    buffer: &mut [u8],
-) -> Result<Scanned<F>, InspectError> {
-    let (listing, warnings) = list(disk, target)?;
-    let mut step = Scan::<F>::start(listing, options);
-    loop {
-        step = match step {
-            ScanStep::Read(request, scan) => match reader.read(request, buffer) {
-                Ok(n) => scan.resume(Ok(buffer.get(..n).unwrap_or_default())),
-                Err(failure) => scan.resume(Err(failure)),
-            },
-            ScanStep::Done(view, report) => {
-                return Ok(Scanned { view: *view, report: *report, warnings });
-            }
-        };
-    }
-}
-
-fn list<D: Disk>(disk: &D, target: &Target) -> Result<(Listing, Vec<ListingWarning>), InspectError> {
+) -> Result<(Listing, Vec<ListingWarning>), InspectError> {
     match target {
         Target::Journal(journal) => {
             let files = files_of(disk, journal)?;

@@ -23,7 +23,7 @@ use crate::recover::recover;
 use crate::shared::{Parked, Shared, Watch};
 use crate::std_disk::StdDisk;
 use crate::sync::Mutex;
-use crate::sync::thread::{self, JoinHandle};
+use crate::sync::thread::{self, JoinHandle, ThreadId};
 use crate::ticket::Ticket;
 
 /// An open journal. Cloning gives another handle on the same one; handles can be used from many threads.
@@ -38,7 +38,8 @@ pub struct Journal<F: Framing, D: Disk = StdDisk> {
 struct Handle<F: Framing, D: Disk> {
     shared: Arc<Shared<F, D>>,
     name: JournalName,
-    /// The housekeeping thread, until the close.
+    /// The housekeeping thread, and its handle until the close.
+    housekeeping: ThreadId,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -110,8 +111,8 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         let for_thread = Arc::clone(&shared);
         let thread = thread::spawn(format!("strandline-{name}"), move || housekeeping::run(&for_thread))
             .map_err(OpenError::Thread)?;
-        let thread = Mutex::new(Some(thread));
-        Ok((Self { handle: Arc::new(Handle { shared, name, thread }) }, report))
+        let (housekeeping, thread) = (thread.thread().id(), Mutex::new(Some(thread)));
+        Ok((Self { handle: Arc::new(Handle { shared, name, housekeeping, thread }) }, report))
     }
 
     /// Appends a record and blocks until it is acknowledged: by default until it is durable, under a
@@ -386,12 +387,9 @@ impl<F: Framing, D: Disk> Handle<F, D> {
     }
 
     /// Whether this is the housekeeping thread itself: it wakes tasks, and what a task's waker drops may
-    /// be the last handle. It cannot wait for itself.
+    /// be the last handle. It cannot wait for itself, and somebody else's close may be waiting for it already.
     fn is_housekeeping(&self) -> bool {
-        // The lock is taken only while somebody waits for that thread, which then is not this one.
-        self.thread.try_lock().is_ok_and(|thread| {
-            thread.as_ref().is_some_and(|thread| thread.thread().id() == thread::current().id())
-        })
+        self.housekeeping == thread::current().id()
     }
 
     /// Whether this thread is in the middle of leading: the same can happen to it, while it waits for a ticket.

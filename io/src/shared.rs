@@ -66,6 +66,8 @@ pub(crate) struct State<F: Framing> {
     pub(crate) spare: SparePlan,
     /// Counts what is news to readers beside the journal's own progress.
     pub(crate) nudges: u64,
+    /// Counts the voids that were told.
+    pub(crate) voids: u64,
     /// A new segment is being created, or has just been.
     created: bool,
     /// There is a new segment, or something waits for room.
@@ -137,6 +139,7 @@ impl<F: Framing, D: Disk> Shared<F, D> {
             reader_wakers: Vec::new(),
             spare: SparePlan::new(config),
             nudges: 0,
+            voids: 0,
             created: false,
             keeping_wanted: false,
             keeper_saw: None,
@@ -354,7 +357,12 @@ impl<F: Framing> State<F> {
                 self.settle_watches(|watch| matches!(watch, Watch::Durable(of) if *of <= commit), wakes);
                 self.note_progress(wakes);
             }
-            Output::Void { commit, .. } => self.settle_up_to(commit, &Outcome::NoSpace, wakes),
+            Output::Void { commit, .. } => {
+                self.settle_up_to(commit, &Outcome::NoSpace, wakes);
+                // No progress, but room for whoever submits to a session.
+                self.voids += 1;
+                self.wake_readers(wakes);
+            }
             Output::Trimmed { .. } => self.note_progress(wakes),
             Output::Poisoned(poison) => self.fail_everybody(Poisoned::Disk(poison), wakes),
             Output::Closed => {

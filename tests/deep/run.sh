@@ -5,6 +5,7 @@
 #   tests/deep/run.sh kills     1,000 kills of a real writer (KILLS, KILLS_SEED)
 #   tests/deep/run.sh sessions  200 kills of a session of the exchange, each gone on with (KILLS, KILLS_SEED)
 #   tests/deep/run.sh full      file systems of a few mebibytes that are really full; needs root and mount
+#   tests/deep/run.sh replay    the replay check of ten million events (REPLAY_EVENTS); needs 2.5 GB of disk
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -64,14 +65,21 @@ full() {
     fi
 }
 
+replay() {
+    STRANDLINE_REPLAY_EVENTS=${REPLAY_EVENTS:-10000000} tests --ignored --exact \
+        long_session::a_check_of_ten_million_events_takes_no_more_memory_than_one_of_a_million
+}
+
 case ${1:-all} in
     kills) kills ;;
     sessions) sessions ;;
     full) full ;;
+    replay) replay ;;
     all)
         kills
         sessions
         full
+        replay
         ;;
     *)
         sed -n 's/^# \{0,1\}//p' "$0" >&2

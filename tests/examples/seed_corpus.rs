@@ -8,8 +8,14 @@ use std::path::{Path, PathBuf};
 
 use strandline::core::{EventDraft, Pryj};
 use strandline::{Config, Directory, Pcpj, config};
+use strandline_sim::exchange::{
+    CancelOrder, CancelReason, Command, CommandRefused, Event, ExchangeSetup, Halt, Halted, Instrument,
+    ModifyOrder, OrderAccepted, OrderCanceled, OrderKind, OrderModified, Phase, PhaseChanged, PlaceOrder,
+    Refusal, Resume, Resumed, Settled, Side, Tick, TimeInForce, Trade,
+};
 
 type Outcome = Result<(), Box<dyn Error>>;
+type FourBytes = Vec<[u8; 4]>;
 
 /// Control bytes of `journal_bytes` and `journal_pieces`: nothing is mended, the journal starts at 0.
 const AS_IT_IS: u8 = 0b0110_0000;
@@ -19,6 +25,7 @@ const VERSION_1: u8 = 16;
 
 fn main() -> Outcome {
     let root = PathBuf::from(std::env::args_os().nth(1).ok_or("give the folder of the corpus")?);
+    exchange_messages(&root.join("exchange_messages"))?;
     frames(&root.join("frames"))?;
     journals(&root.join("journal_bytes"))?;
     pieces(&root.join("journal_pieces"))?;
@@ -30,6 +37,129 @@ fn main() -> Outcome {
 fn write(folder: &Path, name: &str, parts: &[&[u8]]) -> Outcome {
     fs::create_dir_all(folder)?;
     Ok(fs::write(folder.join(name), parts.concat())?)
+}
+
+/// One message of each kind, then setups of eight bytes with commands of four.
+fn exchange_messages(folder: &Path) -> Outcome {
+    for command in commands() {
+        write(folder, &format!("command-{}", command.template().id), &[&command.to_bytes()])?;
+    }
+    for event in events() {
+        write(folder, &format!("event-{}", event.template().id), &[&event.to_bytes()])?;
+    }
+    let instrument = |instrument, symbol: &str| Instrument {
+        instrument,
+        reference: 1_000,
+        band: 100,
+        tick: 5,
+        lot: 1,
+        symbol: symbol.into(),
+    };
+    let instruments = vec![instrument(1, "GOLD"), instrument(2, "")];
+    let setup = ExchangeSetup { time: 1, opens_at: 0, closes_at: 86_400, instruments };
+    write(folder, "setup", &[&setup.to_bytes()])?;
+    // Open all day; the first is the tick that opens.
+    let (all_day, open) = ([0; 8], [8, 0, 0, 0]);
+    let (sell, buy, next_day) = ([0, 2, 5, 10], [0, 64, 9, 4], [56, 1, 0, 0]);
+    let scripts: [(&str, [u8; 8], FourBytes); 10] = [
+        ("trade", all_day, vec![open, sell, buy, buy, buy, sell]),
+        ("market-order", all_day, vec![open, sell, [0, 4, 0, 20], [0, 4, 0, 1]]),
+        ("immediate-or-cancel", all_day, vec![open, sell, [0, 16, 7, 20]]),
+        (
+            "cancel-and-modify",
+            all_day,
+            vec![open, sell, sell, [6, 0, 2, 0], [7, 16, 3, 5], [6, 64, 3, 0], buy],
+        ),
+        ("next-day", all_day, vec![open, sell, buy, [0, 10, 99, 4], next_day, sell, next_day]),
+        (
+            "halt",
+            all_day,
+            vec![open, sell, [12, 0, 0, 0], buy, [12, 0, 0, 0], [13, 0, 0, 0], buy, [13, 0, 0, 0]],
+        ),
+        ("short-day", [80, 100, 1, 2, 0, 1, 1, 1], vec![open, sell, [40, 9, 0, 0], sell, buy, [40, 9, 0, 0]]),
+        (
+            "end-of-time",
+            [0, 0, 3, 2, 3, 1, 0, 0],
+            vec![open, sell, buy, next_day, next_day, sell, [8, 0, 0, 3]],
+        ),
+        (
+            "lowest-prices",
+            [0, 0, 0, 0, 4, 1, 0, 0],
+            vec![open, sell, [0, 2, 128, 255], buy, [0, 0, 255, 255]],
+        ),
+        (
+            "spoilt",
+            all_day,
+            vec![open, [14, 2, 0, 1], [14, 0, 0, 9], [15, 8, 0, 0], [8, 0, 11, 0], [0, 0, 142, 28]],
+        ),
+    ];
+    for (name, setup, script) in scripts {
+        write(folder, &format!("exchange-{name}"), &[&setup, script.as_flattened()])?;
+    }
+    write(folder, "setup-of-two-equal-instruments", &[&[0, 0, 0, 1, 0, 0, 0, 0]])
+}
+
+fn commands() -> [Command<'static>; 6] {
+    let (trader, reference) = ("ann", "größe");
+    [
+        Command::Tick(Tick { time: 1 }),
+        Command::PlaceOrder(PlaceOrder {
+            instrument: 1,
+            side: Side::Buy,
+            kind: OrderKind::Limit,
+            time_in_force: TimeInForce::Day,
+            price: -1,
+            quantity: 1,
+            trader,
+            reference,
+        }),
+        Command::CancelOrder(CancelOrder { order: 1, trader }),
+        Command::ModifyOrder(ModifyOrder { order: 1, price: 1, quantity: 1, trader }),
+        Command::Halt(Halt { instrument: 1, reason: "news" }),
+        Command::Resume(Resume { instrument: 1 }),
+    ]
+}
+
+fn events() -> [Event<'static>; 9] {
+    let (trader, reference) = ("ann", "größe");
+    [
+        Event::OrderAccepted(OrderAccepted {
+            order: 2,
+            instrument: 1,
+            side: Side::Sell,
+            kind: OrderKind::Market,
+            time_in_force: TimeInForce::ImmediateOrCancel,
+            price: 0,
+            quantity: 1,
+            trader,
+            reference,
+        }),
+        Event::Trade(Trade {
+            trade: 1,
+            time: 2,
+            instrument: 3,
+            price: 4,
+            quantity: 5,
+            taker_side: Side::Sell,
+            taker: 6,
+            taker_left: 7,
+            maker: 8,
+            maker_left: 9,
+        }),
+        Event::OrderModified(OrderModified { order: 1, price: 2, quantity: 3 }),
+        Event::OrderCanceled(OrderCanceled { order: 1, reason: CancelReason::Expired, quantity: 2 }),
+        Event::CommandRefused(CommandRefused {
+            command: 12,
+            refusal: Refusal::PriceOffTick,
+            order: 0,
+            trader,
+            reference,
+        }),
+        Event::PhaseChanged(PhaseChanged { time: 1, phase: Phase::Open }),
+        Event::Settled(Settled { instrument: 1, reference: -1 }),
+        Event::Halted(Halted { instrument: 1, reason: "news" }),
+        Event::Resumed(Resumed { instrument: 1 }),
+    ]
 }
 
 /// The frames of `core/FORMAT.md`, each with the control byte of its framing and version.

@@ -9,7 +9,9 @@ pub mod verdict;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::ops::Range;
 
+use bytes::Bytes;
 use evidence::{BadFrame, Search};
 use head::{Head, head_len, read_head};
 pub(crate) use report::LastSegment;
@@ -19,7 +21,9 @@ use verdict::{Action, Evidence, Row, judge};
 
 use crate::config::BLOCK_BYTES;
 use crate::listing::Naming;
-use crate::{Framing, IoFailure, Listing, ReadRequest, RecoveryPolicy, SegmentFile, SegmentView, Seq, View};
+use crate::{
+    Batch, Framing, IoFailure, Listing, ReadRequest, RecoveryPolicy, SegmentFile, SegmentView, Seq, View,
+};
 
 /// How a scan judges what it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +49,17 @@ pub enum ScanStep<F: Framing> {
     Read(ReadRequest, Box<Scan<F>>),
     /// Nothing: what it found. The view ends at the first bad byte.
     Done(Box<View<F>>, Box<Report>),
+}
+
+/// What a piece of a file gave: whole frames that were verified, and the records in them.
+#[derive(Default)]
+struct Taken {
+    /// Where the frames stand in the piece.
+    frames: Range<usize>,
+    first: Seq,
+    end: Seq,
+    /// The frames, where they were not in the piece as it was lent.
+    gathered: Option<Vec<u8>>,
 }
 
 /// A scan in progress. It holds no clock, file or buffer of its own, except for a frame larger
@@ -127,7 +142,30 @@ impl<F: Framing> Scan<F> {
     /// Goes on with the answer to the last request: the bytes, all that were asked for, or the
     /// failure of the read, which is never taken for a tear.
     #[must_use]
-    pub fn resume(mut self: Box<Self>, answer: Result<&[u8], IoFailure>) -> ScanStep<F> {
+    pub fn resume(self: Box<Self>, answer: Result<&[u8], IoFailure>) -> ScanStep<F> {
+        self.resume_taking(answer, &mut Taken::default())
+    }
+
+    /// The same; hands on the records that were verified by it, each of the journal's once and in order, so that who
+    /// needs them has them in one pass. Whether the journal is one that this version reads is only known at the end.
+    #[must_use]
+    pub fn resume_handing_on(
+        self: Box<Self>,
+        answer: Result<Bytes, IoFailure>,
+    ) -> (ScanStep<F>, Option<Batch<F>>) {
+        let mut taken = Taken::default();
+        let step = self.resume_taking(answer.as_deref().map_err(|failure| *failure), &mut taken);
+        let Taken { frames, first, end, gathered } = taken;
+        let bytes = gathered.map(Bytes::from).or(answer.ok()).unwrap_or_default();
+        let batch = (first < end).then(|| Batch::new(bytes.slice(frames), first, end));
+        (step, batch)
+    }
+
+    fn resume_taking(
+        mut self: Box<Self>,
+        answer: Result<&[u8], IoFailure>,
+        taken: &mut Taken,
+    ) -> ScanStep<F> {
         let asked = self.asked;
         let bytes = match answer {
             Ok(bytes) if bytes.len() >= asked.len => bytes.get(..asked.len).unwrap_or(bytes),
@@ -141,9 +179,9 @@ impl<F: Framing> Scan<F> {
             }
         };
         match core::mem::replace(&mut self.stage, Stage::Head) {
-            Stage::Head => self.read_head(bytes),
-            Stage::Frames(walk) => self.walk(walk, bytes, asked.offset),
-            Stage::Carry(walk, need) => self.gather(walk, need, bytes),
+            Stage::Head => self.read_head(bytes, taken),
+            Stage::Frames(walk) => self.walk(walk, bytes, asked.offset, taken),
+            Stage::Carry(walk, need) => self.gather(walk, need, bytes, taken),
             Stage::Search(walk, search) => self.search(walk, search, Some(bytes)),
         }
     }
@@ -160,7 +198,7 @@ impl<F: Framing> Scan<F> {
     fn begin_file(mut self: Box<Self>) -> ScanStep<F> {
         match self.files.get(self.at).copied() {
             None => self.finish(Verdict::Sound),
-            Some(file) if file.len == 0 => self.read_head(&[]),
+            Some(file) if file.len == 0 => self.read_head(&[], &mut Taken::default()),
             Some(_) => {
                 self.stage = Stage::Head;
                 self.ask(0, ReadRequest::LEN_MAX)
@@ -168,7 +206,7 @@ impl<F: Framing> Scan<F> {
         }
     }
 
-    fn read_head(mut self: Box<Self>, bytes: &[u8]) -> ScanStep<F> {
+    fn read_head(mut self: Box<Self>, bytes: &[u8], taken: &mut Taken) -> ScanStep<F> {
         let Some(file) = self.files.get(self.at).copied() else { return self.finish(Verdict::Sound) };
         let held = bytes.get(..head_len::<F>()).unwrap_or(bytes);
         let before = self.view.last().map(SegmentView::layout);
@@ -189,13 +227,24 @@ impl<F: Framing> Scan<F> {
                     self.view = View::empty(first);
                 }
                 let indexed = self.options.index_events;
-                self.walk(SegmentWalk::new(file, layout, first, mark, records_at, indexed), bytes, 0)
+                self.walk(SegmentWalk::new(file, layout, first, mark, records_at, indexed), bytes, 0, taken)
             }
         }
     }
 
-    fn walk(mut self: Box<Self>, mut walk: SegmentWalk, bytes: &[u8], base: u64) -> ScanStep<F> {
-        match walk.walk::<F>(bytes, base) {
+    fn walk(
+        mut self: Box<Self>,
+        mut walk: SegmentWalk,
+        bytes: &[u8],
+        base: u64,
+        taken: &mut Taken,
+    ) -> ScanStep<F> {
+        let (start, first) = (walk.position(), walk.expected());
+        let walked = walk.walk::<F>(bytes, base);
+        let [start, end] =
+            [start, walk.position()].map(|at| usize::try_from(at - base).unwrap_or(usize::MAX));
+        *taken = Taken { frames: start..end, first, end: walk.expected(), gathered: None };
+        match walked {
             Walked::Needs { offset, need } if need <= ReadRequest::LEN_MAX => {
                 self.stage = Stage::Frames(walk);
                 self.ask(offset, ReadRequest::LEN_MAX)
@@ -216,7 +265,13 @@ impl<F: Framing> Scan<F> {
 
     /// Gathers a frame that is larger than the lent buffer. It is never larger than the payload
     /// limit allows, nor than the file: both were checked when its bounds were read.
-    fn gather(mut self: Box<Self>, walk: SegmentWalk, need: usize, bytes: &[u8]) -> ScanStep<F> {
+    fn gather(
+        mut self: Box<Self>,
+        walk: SegmentWalk,
+        need: usize,
+        bytes: &[u8],
+        taken: &mut Taken,
+    ) -> ScanStep<F> {
         self.carry.extend_from_slice(bytes);
         let missing = need.saturating_sub(self.carry.len());
         if missing > 0 {
@@ -226,7 +281,9 @@ impl<F: Framing> Scan<F> {
         }
         let start = (self.asked.offset + bytes.len() as u64) - self.carry.len() as u64;
         let carry = core::mem::take(&mut self.carry);
-        self.walk(walk, &carry, start)
+        let step = self.walk(walk, &carry, start, taken);
+        taken.gathered = Some(carry);
+        step
     }
 
     fn begin_search(self: Box<Self>, walk: SegmentWalk, bad: BadFrame) -> ScanStep<F> {

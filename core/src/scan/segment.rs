@@ -85,6 +85,11 @@ impl SegmentWalk {
         }
     }
 
+    /// Where the next frame begins.
+    pub(super) const fn position(&self) -> u64 {
+        self.position
+    }
+
     /// The sequence number expected next.
     pub(super) const fn expected(&self) -> Seq {
         self.expected

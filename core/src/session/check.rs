@@ -1,22 +1,18 @@
 //! The replay check: whether the recorded events are those that the recorded commands cause, and their digest.
 
 use bytes::Bytes;
-use sha2::{Digest as _, Sha256};
 
+use super::digest::{Digester, EventDigest};
 use super::error::{PlaybackError, Side};
 use super::playback::{Play, Playback};
-use crate::{Engine, IoFailure, Pryj, ReadError, ReadRequest, Seq, View};
-
-/// SHA-256 over events: of each one its length (4 bytes), its number (8 bytes), both little-endian, and its payload. How
-/// a log is cut into segments does not matter.
-#[derive(Clone, Debug, Default)]
-pub struct EventDigest(Sha256);
+use super::source::FromView;
+use crate::{Engine, IoFailure, Pryj, ReadError, ReadRequest, View};
 
 /// A replay check on its way. Its memory does not grow with the session.
 #[derive(Debug)]
-pub struct ReplayCheck<E> {
-    playback: Playback<E>,
-    digest: EventDigest,
+pub struct ReplayCheck<E, D = EventDigest, S = FromView> {
+    playback: Playback<E, S>,
+    digest: D,
     commands: u64,
 }
 
@@ -51,26 +47,6 @@ pub enum CheckError<E> {
     Playback(#[from] PlaybackError<E>),
 }
 
-impl EventDigest {
-    /// Takes the next event in.
-    ///
-    /// # Panics
-    /// If it is longer than 4 GiB: a programmer error.
-    pub fn update(&mut self, seq: Seq, event: &[u8]) {
-        let len = u32::try_from(event.len());
-        assert!(len.is_ok(), "an event is at most 16 MiB");
-        self.0.update(len.unwrap_or_default().to_le_bytes());
-        self.0.update(seq.get().to_le_bytes());
-        self.0.update(event);
-    }
-
-    /// The digest of all events that were taken in.
-    #[must_use]
-    pub fn finish(self) -> [u8; 32] {
-        self.0.finalize().into()
-    }
-}
-
 impl<E: Engine> Default for ReplayCheck<E> {
     fn default() -> Self {
         Self::new()
@@ -81,20 +57,15 @@ impl<E: Engine> ReplayCheck<E> {
     /// A check at its beginning.
     #[must_use]
     pub fn new() -> Self {
-        Self { playback: Playback::new(), digest: EventDigest::default(), commands: 0 }
+        Self::digested_by(EventDigest::default())
     }
+}
 
-    /// Commands that were applied so far.
+impl<E: Engine, D: Digester> ReplayCheck<E, D> {
+    /// A check at its beginning, whose events are digested by somebody else.
     #[must_use]
-    pub const fn commands(&self) -> u64 {
-        self.commands
-    }
-
-    /// What was compared so far, and was the same.
-    #[must_use]
-    pub fn compared(&self) -> Checked {
-        let events = super::FIRST_EVENT.until(self.playback.next_event());
-        Checked { commands: self.commands, events, sha256: self.digest.clone().finish() }
+    pub fn digested_by(digest: D) -> Self {
+        Self::of(Playback::new(), digest)
     }
 
     /// Goes on until there is something to read or to say.
@@ -102,24 +73,7 @@ impl<E: Engine> ReplayCheck<E> {
     /// # Errors
     /// [`CheckError`]: the first event that differs, or why nothing can be compared. The check is over then.
     pub fn poll(&mut self, input: &View<Pryj>, log: &View<Pryj>) -> Result<CheckStep, CheckError<E::Error>> {
-        loop {
-            match self.playback.poll(input, log)? {
-                Play::Read(side, request) => return Ok(CheckStep::Read(side, request)),
-                Play::Started => {}
-                Play::Command => {
-                    self.playback.apply();
-                    self.commands += 1;
-                }
-                Play::Event { is_recorded: false } => return Err(self.playback.difference(None).into()),
-                Play::Event { is_recorded: true } => {
-                    if let Some((seq, event)) = self.playback.event() {
-                        self.digest.update(seq, event);
-                    }
-                    self.playback.take_event();
-                }
-                Play::CaughtUp => return self.end(),
-            }
-        }
+        self.go_on(|playback| playback.poll(input, log))
     }
 
     /// Takes the bytes that were asked for, or the failure of the read.
@@ -132,8 +86,64 @@ impl<E: Engine> ReplayCheck<E> {
     pub fn handle_read(&mut self, side: Side, answer: Result<Bytes, IoFailure>) -> Result<(), ReadError> {
         self.playback.handle_read(side, answer)
     }
+}
 
-    fn end(&self) -> Result<CheckStep, CheckError<E::Error>> {
+impl<E: Engine, D: Digester, S> ReplayCheck<E, D, S> {
+    pub(super) const fn of(playback: Playback<E, S>, digest: D) -> Self {
+        Self { playback, digest, commands: 0 }
+    }
+
+    /// Commands that were applied so far.
+    #[must_use]
+    pub const fn commands(&self) -> u64 {
+        self.commands
+    }
+
+    /// What was compared so far, and was the same.
+    #[must_use]
+    pub fn compared(&mut self) -> Checked {
+        let events = super::FIRST_EVENT.until(self.playback.next_event());
+        Checked { commands: self.commands, events, sha256: self.digest.so_far() }
+    }
+
+    /// Goes on, as `play` does, until there is something to read or to say.
+    pub(super) fn go_on(
+        &mut self,
+        mut play: impl FnMut(&mut Playback<E, S>) -> Result<Play, PlaybackError<E::Error>>,
+    ) -> Result<CheckStep, CheckError<E::Error>> {
+        loop {
+            match play(&mut self.playback)? {
+                Play::Read(side, request) => return Ok(CheckStep::Read(side, request)),
+                Play::Started => {}
+                Play::Command => {
+                    self.playback.apply();
+                    self.commands += 1;
+                }
+                Play::Event { is_recorded: false } => return Err(self.playback.difference(None).into()),
+                Play::Event { is_recorded: true } => {
+                    if let Some((seq, event)) = self.playback.event() {
+                        self.digest.take(seq, event);
+                    }
+                    self.playback.take_event();
+                }
+                Play::CaughtUp => return self.end(),
+            }
+        }
+    }
+
+    pub(super) const fn playback(&self) -> &Playback<E, S> {
+        &self.playback
+    }
+
+    pub(super) fn into_playback(self) -> Playback<E, S> {
+        self.playback
+    }
+
+    pub(super) const fn playback_mut(&mut self) -> &mut Playback<E, S> {
+        &mut self.playback
+    }
+
+    fn end(&mut self) -> Result<CheckStep, CheckError<E::Error>> {
         if self.playback.engine().is_none() {
             return Err(CheckError::NoSession);
         }

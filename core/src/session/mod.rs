@@ -9,18 +9,27 @@
 //! [`ReplayCheck`] is the read-only form, with a digest.
 
 mod check;
+mod digest;
 mod error;
 mod live;
 mod playback;
+mod scanning_check;
 mod setup;
+mod source;
 
-pub use check::{CheckError, CheckStep, Checked, EventDigest, ReplayCheck};
+pub use check::{CheckError, CheckStep, Checked, ReplayCheck};
+pub use digest::{Digester, EventDigest};
 pub use error::{Difference, PlaybackError, Side};
 pub use live::{Answered, Session, SessionStep};
 pub use playback::{Play, Playback};
+pub use scanning_check::{Found, ScanningCheck};
 pub use setup::Setup;
+pub use source::{FromScan, FromView};
 
 use crate::Seq;
 
 /// The number of the first event.
 pub const FIRST_EVENT: Seq = Seq::new(1);
+
+/// The number of the record that is the setup.
+const SETUP: Seq = Seq::ZERO;

@@ -5,36 +5,21 @@ use alloc::boxed::Box;
 
 use bytes::Bytes;
 
-use super::FIRST_EVENT;
 use super::error::{Difference, PlaybackError, Side};
 use super::setup::Setup;
-use crate::{
-    Batch, Cursor, Engine, Events, IoFailure, Pryj, ReadError, ReadRequest, ReadUpTo, Replay, Seq, View,
-};
-
-/// A place in one of a session's two journals, and the records that it has read and not given out.
-#[derive(Debug)]
-struct Source {
-    cursor: Cursor<Pryj>,
-    batch: Option<Batch<Pryj>>,
-}
-
-/// What a source has next.
-enum Sourced {
-    Record(Seq, Bytes),
-    Read(ReadRequest),
-    End,
-}
+use super::source::{FromView, Sourced};
+use super::{FIRST_EVENT, SETUP};
+use crate::{Engine, Events, IoFailure, Pryj, ReadError, ReadRequest, Seq, View};
 
 /// The engine of a session on its way through the recorded commands.
 ///
 /// It owns neither journal and does no I/O: drive it with [`poll`](Self::poll), which lends it both views.
 #[derive(Debug)]
-pub struct Playback<E> {
+pub struct Playback<E, S = FromView> {
     /// None until the setup was read.
     engine: Option<E>,
-    commands: Source,
-    recorded: Source,
+    commands: S,
+    recorded: S,
     /// What the last command emitted, and how many of these were compared or taken.
     emitted: Events,
     taken: usize,
@@ -75,10 +60,44 @@ impl<E: Engine> Playback<E> {
     /// A playback at the beginning.
     #[must_use]
     pub fn new() -> Self {
+        Self::of(FromView::new(SETUP), FromView::new(FIRST_EVENT))
+    }
+
+    /// What comes next, of the durable commands in `input` and the durable events in `log`.
+    ///
+    /// # Errors
+    /// [`PlaybackError`]; the playback is over then.
+    pub fn poll(&mut self, input: &View<Pryj>, log: &View<Pryj>) -> Result<Play, PlaybackError<E::Error>> {
+        is_whole(input, log)?;
+        // Behind the end there is nothing to compare with, wherever the source stands: what is appended to the log
+        // meanwhile is what the engine emitted.
+        let is_at_end = self.next_event >= log.durable_end();
+        self.poll_from(|source, side| match side {
+            Side::Input => source.poll(input, side),
+            Side::Events if is_at_end => Ok(Sourced::End),
+            Side::Events => source.poll(log, side),
+        })
+    }
+
+    /// Takes the bytes that were asked for, or the failure of the read.
+    ///
+    /// # Errors
+    /// [`ReadError`] says where reading stopped.
+    ///
+    /// # Panics
+    /// If no read of this journal was asked for: a programmer error.
+    pub fn handle_read(&mut self, side: Side, answer: Result<Bytes, IoFailure>) -> Result<(), ReadError> {
+        self.source_mut(side).handle_read(answer)
+    }
+}
+
+impl<E: Engine, S> Playback<E, S> {
+    /// A playback at the beginning of these two journals.
+    pub(super) fn of(commands: S, recorded: S) -> Self {
         Self {
             engine: None,
-            commands: Source::new(Seq::ZERO),
-            recorded: Source::new(FIRST_EVENT),
+            commands,
+            recorded,
             emitted: Events::default(),
             taken: 0,
             is_same: false,
@@ -119,48 +138,46 @@ impl<E: Engine> Playback<E> {
         }
     }
 
-    /// What comes next, of the durable commands in `input` and the durable events in `log`.
-    ///
-    /// # Errors
-    /// [`PlaybackError`]; the playback is over then.
-    pub fn poll(&mut self, input: &View<Pryj>, log: &View<Pryj>) -> Result<Play, PlaybackError<E::Error>> {
-        for (side, view, first) in [(Side::Input, input, Seq::ZERO), (Side::Events, log, FIRST_EVENT)] {
-            if view.first() > first {
-                return Err(PlaybackError::Trimmed { side, first: view.first() });
-            }
-        }
+    /// What comes next, of what the sources have; `next` asks them.
+    pub(super) fn poll_from(
+        &mut self,
+        mut next: impl FnMut(&mut S, Side) -> Result<Sourced, PlaybackError<E::Error>>,
+    ) -> Result<Play, PlaybackError<E::Error>> {
         if self.taken < self.emitted.len() {
-            let is_due = !self.is_same && self.next_event < log.durable_end();
-            return if is_due { self.compare(log) } else { Ok(Play::Event { is_recorded: self.is_same }) };
+            return if self.is_same { Ok(Play::Event { is_recorded: true }) } else { self.compare(next) };
         }
         if !self.is_applied {
             return Ok(Play::Command);
         }
-        match self.commands.poll(input, Side::Input)? {
+        match next(&mut self.commands, Side::Input)? {
             Sourced::Read(request) => Ok(Play::Read(Side::Input, request)),
             Sourced::Record(SETUP, setup) => self.start(&setup),
             Sourced::Record(seq, command) => {
                 (self.command, self.is_applied) = (Some((seq, command)), false);
                 Ok(Play::Command)
             }
-            Sourced::End if self.engine.is_some() && self.next_event < log.durable_end() => self.compare(log),
+            Sourced::End if self.engine.is_some() => self.compare(next),
             Sourced::End => Ok(Play::CaughtUp),
         }
     }
 
-    /// Takes the bytes that were asked for, or the failure of the read.
-    ///
-    /// # Errors
-    /// [`ReadError`] says where reading stopped.
-    ///
-    /// # Panics
-    /// If no read of this journal was asked for: a programmer error.
-    pub fn handle_read(&mut self, side: Side, answer: Result<Bytes, IoFailure>) -> Result<(), ReadError> {
-        let source = match side {
+    pub(super) const fn source(&self, side: Side) -> &S {
+        match side {
+            Side::Input => &self.commands,
+            Side::Events => &self.recorded,
+        }
+    }
+
+    pub(super) const fn source_mut(&mut self, side: Side) -> &mut S {
+        match side {
             Side::Input => &mut self.commands,
             Side::Events => &mut self.recorded,
-        };
-        source.cursor.handle_read(answer)
+        }
+    }
+
+    /// Both sources: of the input, and of the log.
+    pub(super) fn into_sources(self) -> [S; 2] {
+        [self.commands, self.recorded]
     }
 
     fn start(&mut self, setup: &[u8]) -> Result<Play, PlaybackError<E::Error>> {
@@ -188,14 +205,18 @@ impl<E: Engine> Playback<E> {
     }
 
     /// Holds the next event against the recorded one. Where nothing was emitted, the log has too much.
-    fn compare(&mut self, log: &View<Pryj>) -> Result<Play, PlaybackError<E::Error>> {
-        match self.recorded.poll(log, Side::Events)? {
+    fn compare(
+        &mut self,
+        mut next: impl FnMut(&mut S, Side) -> Result<Sourced, PlaybackError<E::Error>>,
+    ) -> Result<Play, PlaybackError<E::Error>> {
+        match next(&mut self.recorded, Side::Events)? {
             Sourced::Read(request) => Ok(Play::Read(Side::Events, request)),
             Sourced::Record(seq, recorded) if self.event() == Some((seq, &recorded)) => {
                 self.is_same = true;
                 Ok(Play::Event { is_recorded: true })
             }
             Sourced::Record(_, recorded) => Err(self.difference(Some(recorded))),
+            Sourced::End if self.taken < self.emitted.len() => Ok(Play::Event { is_recorded: false }),
             Sourced::End => Ok(Play::CaughtUp),
         }
     }
@@ -209,27 +230,12 @@ impl<E: Engine> Playback<E> {
     }
 }
 
-/// The record that is the setup.
-const SETUP: Seq = Seq::ZERO;
-
-impl Source {
-    const fn new(from: Seq) -> Self {
-        Self { cursor: Cursor::new(from, ReadUpTo::Durable), batch: None }
-    }
-
-    fn poll<X>(&mut self, view: &View<Pryj>, side: Side) -> Result<Sourced, PlaybackError<X>> {
-        loop {
-            if let Some((seq, payload)) = self.batch.as_mut().and_then(Batch::pop_first) {
-                return Ok(Sourced::Record(seq, payload));
-            }
-            match self.cursor.poll(view) {
-                Replay::Records(batch) => self.batch = Some(batch),
-                Replay::Read(request) => return Ok(Sourced::Read(request)),
-                Replay::CaughtUp => return Ok(Sourced::End),
-                // An empty log stands before the first event.
-                Replay::Beyond { .. } => return Ok(Sourced::End),
-                Replay::Trimmed { first } => return Err(PlaybackError::Trimmed { side, first }),
-            }
+/// Whether both journals begin where a session does.
+pub(super) fn is_whole<X>(input: &View<Pryj>, log: &View<Pryj>) -> Result<(), PlaybackError<X>> {
+    for (side, view, first) in [(Side::Input, input, SETUP), (Side::Events, log, FIRST_EVENT)] {
+        if view.first() > first {
+            return Err(PlaybackError::Trimmed { side, first: view.first() });
         }
     }
+    Ok(())
 }

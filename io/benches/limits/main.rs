@@ -182,7 +182,7 @@ const SEEK: Aim = Aim::Figure(50_000.0);
 
 fn main() -> ExitCode {
     let quick = std::env::args().any(|argument| argument == "--quick");
-    let only = std::env::args().nth(1).filter(|argument| argument.starts_with(['B', 'W']));
+    let only = std::env::args().nth(1).filter(|argument| argument.starts_with(['B', 'S', 'W']));
     let sizes = if quick { Sizes::QUICK } else { Sizes::FULL };
     let root = match scratch() {
         Ok(root) => root,

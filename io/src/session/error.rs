@@ -105,3 +105,14 @@ pub enum SessionStopped {
     #[error("the session stopped: {0}")]
     Playback(std::sync::Arc<str>),
 }
+
+impl From<AppendError> for SubmitError {
+    /// Of a journal that stopped it is not known what it holds: nothing is refused by that.
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::Poisoned(poisoned) => Self::Stopped(SessionStopped::Poisoned(poisoned)),
+            AppendError::Closed => Self::Stopped(SessionStopped::Closed),
+            refused => Self::Refused(refused),
+        }
+    }
+}

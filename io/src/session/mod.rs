@@ -171,7 +171,14 @@ impl<E: Engine, D: Disk> Session<E, D> {
         self.inner.lock().stopped.clone()
     }
 
-    /// Answers everything that was submitted, and closes both journals.
+    /// How many commands are in flight.
+    #[cfg(test)]
+    pub(crate) fn unanswered(&self) -> usize {
+        self.inner.lock().unanswered.len()
+    }
+
+    /// Answers everything that was submitted, and closes both journals. Where a task's waker calls it on a thread that the
+    /// close has to wait for, it returns at once, and the close goes on by itself.
     ///
     /// # Errors
     /// [`SessionStopped`] if the session stopped before that; it is closed all the same.
@@ -204,10 +211,7 @@ impl<D: Disk> Inner<D> {
                         return Ok(SessionTicket::new(ticket, slot));
                     }
                     Err(AppendError::Full { .. }) if !queue.unanswered.is_empty() => {}
-                    Err(AppendError::Poisoned(poisoned)) => {
-                        return Err(SessionStopped::Poisoned(poisoned).into());
-                    }
-                    Err(error) => return Err(SubmitError::Refused(error)),
+                    Err(error) => return Err(error.into()),
                 }
             }
             if !queue.forget_void() {

@@ -38,6 +38,8 @@ pub(super) struct Stage<E: Engine, D: Disk> {
     applied: VecDeque<Events>,
     /// Somebody waits for answers.
     answers: bool,
+    /// The voids of the input that whoever waits to submit was told of.
+    voids: u64,
     /// Events that were appended.
     pub(super) appended: u64,
     /// Commands that were applied.
@@ -71,6 +73,7 @@ impl<E: Engine, D: Disk> Stage<E, D> {
             gathered_since: None,
             applied: VecDeque::new(),
             answers: false,
+            voids: 0,
             appended: 0,
             commands: 0,
         }
@@ -128,7 +131,9 @@ impl<E: Engine, D: Disk> Stage<E, D> {
             SessionStep::CaughtUp if !self.gathered.is_empty() || !self.applied.is_empty() => Next::Commit,
             SessionStep::CaughtUp if state.is_over() => Next::End,
             SessionStep::CaughtUp => {
-                if waits {
+                // A void that came since it looked is looked at before it sleeps.
+                let voids = std::mem::replace(&mut self.voids, state.voids);
+                if waits && voids == state.voids {
                     drop(shared.wait_for_progress(state, None));
                 }
                 Next::Look

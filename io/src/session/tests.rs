@@ -208,6 +208,34 @@ fn a_full_disk_refuses_a_command_and_the_session_goes_on() {
     assert_eq!(check(&disk).unwrap().commands, 2);
 }
 
+/// What the disk holds of a command is unknown once a sync of the input failed: it is not said to be refused, and here it is
+/// there after all.
+#[test]
+fn an_input_that_stops_refuses_nothing() {
+    for as_task in [false, true] {
+        let disk = TestDisk::new();
+        let session = begin(&disk);
+        disk.inject("sync input", Fault::Error(EIO), 1);
+        let mut ticket = session.submit(b"a").unwrap();
+        let answer = if as_task {
+            loop {
+                match Pin::new(&mut ticket).poll(&mut Context::from_waker(Waker::noop())) {
+                    Poll::Ready(answer) => break answer,
+                    Poll::Pending => thread::yield_now(),
+                }
+            }
+        } else {
+            ticket.wait()
+        };
+        let stopped = matches!(answer, Err(SubmitError::Stopped(SessionStopped::Poisoned(_))));
+        assert!(stopped, "{answer:?}");
+        assert!(session.close().is_err());
+        drop(session);
+        let (_, resumed) = Adding::open(&Directory::on(disk.clone()), settings()).unwrap();
+        assert_eq!(resumed.commands, 1);
+    }
+}
+
 #[test]
 fn a_log_that_cannot_be_written_stops_the_session_and_opening_appends_what_is_missing() {
     for (call, fault) in [("write events", ENOSPC), ("write events", EIO), ("sync events", EIO)] {
@@ -238,7 +266,7 @@ fn who_submits_more_than_may_be_in_flight_waits() {
         thread::spawn(move || session.submit(b"c").unwrap().wait().unwrap().command)
     };
     disk.wait_for_held_sync();
-    assert_eq!(session.inner.lock().unanswered.len(), 2);
+    assert_eq!(session.unanswered(), 2);
     disk.release_syncs();
     first.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
     assert_eq!(third.join().unwrap(), Seq::new(3));

@@ -91,7 +91,7 @@ impl<D: Disk> SessionTicket<D> {
     /// [`SubmitError`].
     pub fn wait(mut self) -> Result<Answer, SubmitError> {
         if let Some(input) = self.input.take() {
-            input.wait().map_err(SubmitError::Refused)?;
+            input.wait()?;
         }
         let mut state = self.slot.lock();
         loop {
@@ -110,15 +110,17 @@ impl<D: Disk> Future for SessionTicket<D> {
         if let Some(input) = &mut self.input {
             match Pin::new(input).poll(context) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(SubmitError::Refused(error))),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
                 Poll::Ready(Ok(_)) => self.input = None,
             }
         }
+        // The waker before it is foreign code, also when it is dropped: not under the lock, which an answer needs.
+        let _replaced;
         let mut state = self.slot.lock();
         match state.outcome.take() {
             Some(outcome) => Poll::Ready(outcome.map_err(SubmitError::Stopped)),
             None => {
-                state.waker = Some(context.waker().clone());
+                _replaced = state.waker.replace(context.waker().clone());
                 Poll::Pending
             }
         }

@@ -1,4 +1,4 @@
-//! The threads of the journal and of the event bus under a model checker: the same scenario in thousands of interleavings, each of
+//! The threads of the journal, the event bus and sessions under a model checker: the same scenario in thousands of interleavings, each of
 //! which has to keep the promises. A thread that waits for ever is reported as a deadlock.
 //!
 //! Run by `io/threads.sh`. `STRANDLINE_THREADS_SEED` takes other interleavings, `STRANDLINE_THREADS_TIMES` so many
@@ -11,6 +11,7 @@ mod commits;
 mod failures;
 mod followers;
 mod memory_disk;
+mod session;
 mod tasks;
 mod waiters;
 
@@ -32,7 +33,7 @@ type TestJournal = Journal<Pryj, MemoryDisk>;
 const CHANGES: usize = 4;
 
 /// Runs the scenario in `times` interleavings chosen at random and as many that are nearly sequential.
-fn explore(name: &str, times: usize, scenario: fn()) {
+fn explore(name: &str, times: usize, scenario: impl Fn() + Copy + Send + Sync + 'static) {
     let setting = |variable: &str, default: u64| match std::env::var(variable) {
         Ok(value) => value.parse().unwrap(),
         Err(_) => default,
@@ -45,7 +46,7 @@ fn explore(name: &str, times: usize, scenario: fn()) {
 }
 
 /// Returns how many interleavings there were.
-fn run(scheduler: impl Scheduler + 'static, scenario: fn()) -> usize {
+fn run(scheduler: impl Scheduler + 'static, scenario: impl Fn() + Send + Sync + 'static) -> usize {
     let mut settings = shuttle::Config::new();
     settings.stack_size = 256 * 1024;
     // Every atomic is meant to be a hint or to be changed under a lock; the warning is about the former.

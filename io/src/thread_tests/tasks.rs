@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use shuttle::rand::{Rng, thread_rng};
@@ -24,7 +24,7 @@ struct Alarm {
 
 impl Wake for Alarm {
     fn wake(self: Arc<Self>) {
-        *self.rung.lock().unwrap() = true;
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_one();
     }
 }
@@ -37,8 +37,12 @@ pub(super) fn block_on<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> 
         if let Poll::Ready(result) = poll(&mut Context::from_waker(&waker)) {
             return result;
         }
-        let rung = alarm.rung.lock().unwrap();
-        *alarm.changed.wait_while(rung, |rung| !*rung).unwrap() = false;
+        // Poisoned where another thread of the model unwinds meanwhile: all of them are one thread of the system.
+        let mut rung = alarm.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*rung {
+            rung = alarm.changed.wait(rung).unwrap_or_else(PoisonError::into_inner);
+        }
+        *rung = false;
     }
 }
 
@@ -121,6 +125,35 @@ fn whoever_leads_can_drop_the_last_handle() {
         while directory.lease(&name).is_err() {
             shuttle::thread::yield_now();
         }
+    });
+}
+
+/// A waker that owns a handle, and closes the journal when it is woken.
+struct Closes(TestJournal);
+
+impl Wake for Closes {
+    fn wake(self: Arc<Self>) {
+        self.0.close().unwrap();
+    }
+}
+
+/// The housekeeping thread wakes a task, which closes the journal, while another close waits for the end of that thread already.
+#[test]
+fn a_task_can_close_what_somebody_else_is_closing() {
+    explore("a close beside another", 2_000, || {
+        let disk = MemoryDisk::default();
+        let journal = open(&disk, small());
+        let mut reader = journal.reader(Seq::ZERO, ReadUpTo::Durable);
+        let waker = Waker::from(Arc::new(Closes(journal.clone())));
+        assert!(reader.poll_batch(&mut Context::from_waker(&waker)).is_pending());
+        drop(waker);
+        let mine = journal.clone();
+        let closer = spawn(move || mine.close().unwrap());
+        let appended = thread_rng().gen_ratio(1, 2).then(|| journal.append_nowait(&payload(1, 0)).is_ok());
+        journal.close().unwrap();
+        assert_eq!(closer.join().unwrap(), Some(()));
+        drop(journal);
+        assert_eq!(Ledger::default().is_kept_by(&disk).len(), usize::from(appended == Some(true)));
     });
 }
 

@@ -103,7 +103,8 @@ impl ExchangeSetup {
         let (time, opens_at) = (block.u64("time")?, block.u32("opens_at")?);
         let closes_at = block.u32("closes_at")?;
         let (len, count) = (rest.u16("instruments")?, rest.u16("instruments")?);
-        if len < INSTRUMENT_LEN {
+        // The length of no entry at all says nothing.
+        if count > 0 && len < INSTRUMENT_LEN {
             return Err(SbeError::Short("instruments"));
         }
         let mut instruments = Vec::new();

@@ -4,6 +4,7 @@
 //! under a fuzzer is in `fuzz/README.md`.
 
 mod agreement;
+mod exchange_messages;
 mod frames;
 mod journal_bytes;
 mod journal_pieces;
@@ -30,7 +31,8 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
+    Target { name: "exchange_messages", run: exchange_messages::run },
     Target { name: "frames", run: frames::run },
     Target { name: "journal_bytes", run: journal_bytes::run },
     Target { name: "journal_pieces", run: journal_pieces::run },

@@ -6,6 +6,8 @@ mod corpus;
 mod disk_conformance;
 mod every_bit;
 mod every_bit_of_a_directory;
+mod exchange_codec;
 mod faults;
+mod long_session;
 mod real_disk;
 mod replay_check;

@@ -7,7 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dhat::{HeapStats, Profiler};
 use strandline::bus::{BusSettings, EventBus, Received, Retention, Subscribe};
 use strandline::core::JournalName;
-use strandline::{Config, Directory, EventDraft, Pryj, ReadStep, ReadUpTo, Seq, config, inspect};
+use strandline::session::{EVENTS, FIRST_EVENT, INPUT, Setup, replay_check};
+use strandline::{
+    Config, Directory, Engine, EventDraft, Events, Pryj, ReadStep, ReadUpTo, Seq, config, inspect,
+};
 use tempfile::TempDir;
 
 #[global_allocator]
@@ -151,4 +154,55 @@ fn a_bus_takes_no_more_memory_however_much_its_subscribers_miss() {
     assert_eq!((gap.to, gap.count), (Seq::new(60_000), Some(60_000)));
     drop(stalled);
     bus.close().unwrap();
+}
+
+/// Says what it was told.
+struct Echo;
+
+impl Engine for Echo {
+    const ID: &'static str = "echo/1";
+    type Error = std::convert::Infallible;
+
+    fn start(_: &[u8]) -> Result<Self, Self::Error> {
+        Ok(Self)
+    }
+
+    fn apply(&mut self, _: Seq, command: &[u8], events: &mut Events) {
+        events.push(command);
+    }
+}
+
+/// A session of so many commands, each with an event.
+fn session(events: u64) -> TempDir {
+    let root = TempDir::new().unwrap();
+    let directory = Directory::open(root.path()).unwrap();
+    let setup = Setup { engine: Echo::ID, setup: b"" }.encode();
+    let commands = || (0..events).map(|_| &[7; 100][..]);
+    let record = |name, first, records: &mut dyn Iterator<Item = &[u8]>| {
+        let config = Config { first_seq: Some(first), ..quiet() };
+        let (journal, _) = directory.journal::<Pryj>(name, config).unwrap();
+        journal.append_all(records).unwrap();
+        journal.close().unwrap();
+    };
+    record(INPUT, Seq::ZERO, &mut std::iter::once(&setup[..]).chain(commands()));
+    record(EVENTS, FIRST_EVENT, &mut commands());
+    root
+}
+
+#[test]
+fn a_replay_check_takes_no_more_memory_however_long_the_session_is() {
+    let [(short, _), (long, allocations)] = [RECORDS, 10 * RECORDS].map(|events| {
+        let root = {
+            let _alone = Counting::start();
+            session(events)
+        };
+        let counting = Counting::start();
+        let (allocations, checked) =
+            counting.allocations(|| replay_check::<Echo>(root.path(), |_, _| {}).unwrap());
+        assert_eq!(checked.events, events);
+        (HeapStats::get().max_bytes, allocations)
+    });
+    // The sparse index of a scan: 16 bytes for each 64 KiB.
+    assert!(long < short + short / 50, "{short} bytes for {RECORDS} events, {long} for ten times as many");
+    assert!(allocations < 10 * FEW, "{allocations} for {} events", 10 * RECORDS);
 }

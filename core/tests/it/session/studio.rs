@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use strandline_core::session::{
-    Answered, CheckError, CheckStep, Checked, PlaybackError, ReplayCheck, Session, SessionStep, Setup, Side,
+    Answered, CheckError, CheckStep, Checked, EventDigest, PlaybackError, ReplayCheck, ScanningCheck,
+    Session, SessionStep, Setup, Side,
 };
-use strandline_core::{Config, Engine, Events, Journal, Pryj, ReadRequest, Seq, View};
+use strandline_core::{Config, Engine, Events, Journal, Pryj, ReadRequest, Seq, Verdict, View};
 
 use crate::world::{World, at, drain, open, scan_all, small};
 
@@ -79,7 +80,25 @@ impl Disks {
         [&self.input, &self.log].map(|world| scan_all::<Pryj>(world).0.as_recovered())
     }
 
+    /// The check over views and the one over scans, which say the same.
     pub(crate) fn check(&self) -> Result<Checked, CheckError<<Adder as Engine>::Error>> {
+        let [over_views, over_scans] = [self.check_over_views(), self.check_over_scans()];
+        assert_eq!(format!("{over_views:?}"), format!("{over_scans:?}"));
+        over_scans
+    }
+
+    fn check_over_scans(&self) -> Result<Checked, CheckError<<Adder as Engine>::Error>> {
+        let (input, log) = (self.input.listing(), self.log.listing());
+        let mut check = ScanningCheck::<Adder, _>::new(input, log, EventDigest::default());
+        while let Some((side, read)) = check.poll() {
+            check.handle_read(side, Ok(self.slice(side, read)));
+        }
+        let found = check.finish().unwrap();
+        assert_eq!((found.input.1.verdict, found.events.1.verdict), (Verdict::Sound, Verdict::Sound));
+        found.played.unwrap()
+    }
+
+    fn check_over_views(&self) -> Result<Checked, CheckError<<Adder as Engine>::Error>> {
         let ([input, log], mut check) = (self.views(), ReplayCheck::<Adder>::new());
         loop {
             match check.poll(&input, &log)? {
