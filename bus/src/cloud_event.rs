@@ -85,7 +85,8 @@ pub enum BadAttribute {
 
 /// Whether this may be the name of an attribute.
 pub(crate) fn check_attribute(name: &str) -> Result<(), BadAttribute> {
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let is_name =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     if is_name { Ok(()) } else { Err(BadAttribute::Name { name: name.into() }) }
 }
 
@@ -105,7 +106,9 @@ fn check_member(name: &str, value: &str) -> Result<(), BadAttribute> {
         serde_json::Value::String(_) | serde_json::Value::Null => Ok(()),
         _ if STRINGS.contains(&name) => Err(BadAttribute::Empty { name: name.into() }),
         serde_json::Value::Bool(_) => Ok(()),
-        serde_json::Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => {
+        serde_json::Value::Number(number)
+            if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) =>
+        {
             Ok(())
         }
         _ => Err(BadAttribute::Value { name: name.into() }),

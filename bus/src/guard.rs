@@ -31,27 +31,28 @@ impl fmt::Debug for Guard {
     }
 }
 
-pub(crate) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    match guard.check(request.headers()) {
+/// Lets a request through that names this machine and comes from no other site.
+pub(crate) async fn check_site(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    match guard.check_host(headers).and_then(|host| check_origin(headers, host)) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// Lets a request through that shows the token, if there is one.
+pub(crate) async fn check_token(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    match guard.check_token(request.headers()) {
         Ok(()) => next.run(request).await,
         Err(problem) => {
-            let is_unauthorized = problem.status == StatusCode::UNAUTHORIZED;
             let mut response = problem.into_response();
-            if is_unauthorized {
-                response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            }
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             response
         }
     }
 }
 
 impl Guard {
-    fn check(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        let host = self.check_host(headers)?;
-        check_origin(headers, host)?;
-        self.check_token(headers)
-    }
-
     fn check_host<'a>(&self, headers: &'a HeaderMap) -> Result<&'a str, Problem> {
         let mut hosts = headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {

@@ -75,7 +75,9 @@ pub(crate) fn read(headers: &HeaderMap, query: Option<&str>, body: &[u8]) -> Res
         "application/cloudevents-batch+json" => batch(text(body)?, domain).map(Intake::Batch),
         _ if is_binary => binary(headers, content_type, body, domain).map(Intake::One),
         "application/json" | "text/json" => plain(&parameters, text(body)?, domain).map(Intake::One),
-        "" => Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("there is no content type: {USE}"))),
+        "" => {
+            Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("there is no content type: {USE}")))
+        }
         other => {
             let detail = format!("events are not taken as `{other}`: {USE}");
             Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
@@ -97,7 +99,8 @@ fn batch(text: &str, domain: u8) -> Result<Vec<Incoming>, Problem> {
     let numbered = events.into_iter().enumerate();
     let read = numbered.map(|(at, event)| {
         Incoming::structured(event.get(), domain).map_err(|problem| {
-            let detail = format!("event {at} of the batch, counted from 0: {}; none was published", problem.detail);
+            let detail =
+                format!("event {at} of the batch, counted from 0: {}; none was published", problem.detail);
             Problem { detail, ..problem }
         })
     });
@@ -149,7 +152,8 @@ fn binary(
 /// The member `,"data":...` or `,"data_base64":...`.
 fn data_member(content_type: Option<&str>, body: &[u8]) -> Result<String, Problem> {
     let media_type = content_type.unwrap_or("application/json").split(';').next().unwrap_or_default().trim();
-    let is_json = media_type == "application/json" || media_type.ends_with("+json") || media_type == "text/json";
+    let is_json =
+        media_type == "application/json" || media_type.ends_with("+json") || media_type == "text/json";
     if is_json {
         let json: &RawValue = serde_json::from_str(text(body)?).map_err(|error| no_json(&error))?;
         return Ok(format!(",\"data\":{}", json.get()));

@@ -8,6 +8,7 @@ mod guard;
 mod intake;
 mod listen;
 mod metrics;
+mod page;
 mod parameters;
 mod problem;
 mod publish;

@@ -50,7 +50,11 @@ impl Metrics {
             (Counter::default(), Counter::default(), Counter::default(), Counter::default());
         let (streams, connections) = (Gauge::default(), Gauge::default());
         let refused = Family::default();
-        registry.register("events_published", "Events that were published and are durable", published.clone());
+        registry.register(
+            "events_published",
+            "Events that were published and are durable",
+            published.clone(),
+        );
         registry.register("events_repeated", "Publishes of events that were there", repeated.clone());
         registry.register("requests_refused", "Requests that were refused, by status", refused.clone());
         registry.register("events_delivered", "Events handed to streams", delivered.clone());

@@ -22,6 +22,7 @@ use crate::frame::Frames;
 use crate::guard::{self, Guard};
 use crate::intake::{self, Intake};
 use crate::metrics::Metrics;
+use crate::page;
 use crate::parameters::Parameters;
 use crate::problem::Problem;
 use crate::publish::Published;
@@ -80,7 +81,9 @@ impl<S: Shell> Server<S> {
     /// The routes, to be served, or mounted in a server of one's own.
     pub fn router(&self) -> Router {
         let shared = Arc::clone(&self.shared);
-        let check = middleware::from_fn_with_state(Arc::new(shared.settings.guard.clone()), guard::check);
+        let guard = Arc::new(shared.settings.guard.clone());
+        let token = middleware::from_fn_with_state(Arc::clone(&guard), guard::check_token);
+        let site = middleware::from_fn_with_state(guard, guard::check_site);
         let count = middleware::from_fn_with_state(Arc::clone(&shared.streams.metrics), count_refusals);
         Router::new()
             .route("/v1/events", get(listen::<S>).post(publish::<S>))
@@ -90,10 +93,15 @@ impl<S: Shell> Server<S> {
             .route("/v1/journal", get(journal::<S>))
             .route("/readyz", get(ready::<S>))
             .route("/metrics", get(metrics::<S>))
-            .layer(check)
+            .layer(token)
+            .merge(page::routes())
+            .layer(site)
             .route("/healthz", get(|| async { "ok\n" }))
             .fallback(|uri: Uri| async move {
-                Problem::new(StatusCode::NOT_FOUND, format!("there is nothing at {}: see /v1/events", uri.path()))
+                Problem::new(
+                    StatusCode::NOT_FOUND,
+                    format!("there is nothing at {}: see /v1/events", uri.path()),
+                )
             })
             .layer(count)
             .with_state(shared)
@@ -111,7 +119,11 @@ impl<S: Shell> Server<S> {
 
 type Shares<S> = State<Arc<Shared<S>>>;
 
-async fn count_refusals(State(metrics): State<Arc<Metrics>>, request: Request, next: middleware::Next) -> Response {
+async fn count_refusals(
+    State(metrics): State<Arc<Metrics>>,
+    request: Request,
+    next: middleware::Next,
+) -> Response {
     let response = next.run(request).await;
     let status = response.status();
     if status.is_client_error() || status.is_server_error() {

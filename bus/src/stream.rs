@@ -50,11 +50,12 @@ impl Wanted {
             None => name.is_none(),
             Some("auto") => true,
             Some(other) => {
-                return Err(Problem::bad(format!("`ack={other}` is not known: use ack=auto, or leave it out")));
+                return Err(Problem::bad(format!(
+                    "`ack={other}` is not known: use ack=auto, or leave it out"
+                )));
             }
         };
-        let subscribe =
-            Subscribe { name: name.map(Into::into), filter: parameters.filter()?, last_sequence };
+        let subscribe = Subscribe { name: name.map(Into::into), filter: parameters.filter()?, last_sequence };
         Ok(Self { subscribe, acknowledges })
     }
 }

@@ -5,8 +5,8 @@ use std::io::{self, BufRead};
 use serde_json::value::RawValue;
 use strandline_core::{DraftError, EventDraft, Framing, PAYLOAD_BYTES_MAX, Pcpj};
 
-use strandline_bus::cloud_event::{CloudEvent, Members};
 use crate::lines::{Line, Lines};
+use strandline_bus::cloud_event::{CloudEvent, Members};
 
 pub use strandline_bus::cloud_event::Incomplete;
 

@@ -46,7 +46,8 @@ pub(crate) struct Flags {
 const TOKEN_BYTES_MIN: usize = 16;
 
 pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
-    let guard = Guard { token: flags.token_file.as_deref().map(token).transpose()?, any_host: flags.unix.is_some() };
+    let guard =
+        Guard { token: flags.token_file.as_deref().map(token).transpose()?, any_host: flags.unix.is_some() };
     let is_local = flags.unix.is_some() || is_loopback(flags.listen.ip());
     if !is_local && guard.token.is_none() {
         return Err(Failure::cannot_run(anyhow::anyhow!(
@@ -56,10 +57,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
     }
     let is_terminal = io::stderr().is_terminal();
     let _ = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(is_terminal).try_init();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::cannot_run(anyhow::Error::new(error).context("no threads to serve with")))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+        Failure::cannot_run(anyhow::Error::new(error).context("no threads to serve with"))
+    })?;
     let directory = Directory::open(&flags.directory)?;
     let settings = settings(flags)?;
     let (bus, report) = EventBus::open(&directory, settings)?;
@@ -91,7 +91,9 @@ fn serve(runtime: &Runtime, bus: &EventBus, guard: Guard, flags: &Flags) -> Resu
         let settings = ServerSettings { guard, ..ServerSettings::default() };
         let server = Server::new(bus.clone(), settings).await.map_err(Failure::problem)?;
         let not_there = |place: String| {
-            move |error| Failure::cannot_run(anyhow::Error::new(error).context(format!("cannot listen on {place}")))
+            move |error| {
+                Failure::cannot_run(anyhow::Error::new(error).context(format!("cannot listen on {place}")))
+            }
         };
         match &flags.unix {
             Some(path) => {
