@@ -1,13 +1,14 @@
 //! Following events across connections.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use axum::http::{Request, StatusCode};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use serde::Deserialize;
-use std::collections::VecDeque;
+use serde::{Deserialize, Serialize};
+use strandline_core::Filter;
 use tokio::time::timeout;
 
 use super::backoff::Backoff;
@@ -26,12 +27,8 @@ pub struct Follow {
     pub subscription: Option<String>,
     /// The last event that was processed, where that is known; 0 for all events.
     pub last_sequence: Option<u64>,
-    /// Only events of these types; of all, if there is none.
-    pub types: Vec<String>,
-    /// Only events from these sources.
-    pub sources: Vec<String>,
-    /// Only events of these domains.
-    pub domains: Vec<u8>,
+    /// Which events are wanted.
+    pub filter: Filter,
 }
 
 /// What a subscriber is given.
@@ -56,7 +53,7 @@ pub enum Delivered {
 }
 
 /// Events that are not delivered. Refresh, then acknowledge `resume_after` to go on.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct DeliveredGap {
     /// The first that is missing.
     pub from: u64,
@@ -117,9 +114,9 @@ impl Follow {
     fn query(&self) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(self.subscription.iter().map(|name| ("subscription", name)));
-        query.extend_pairs(self.types.iter().map(|value| ("type", value)));
-        query.extend_pairs(self.sources.iter().map(|value| ("source", value)));
-        query.extend_pairs(self.domains.iter().map(|value| ("domain", value.to_string())));
+        query.extend_pairs(self.filter.event_types().map(|value| ("type", value)));
+        query.extend_pairs(self.filter.sources().map(|value| ("source", value)));
+        query.extend_pairs(self.filter.domains().map(|value| ("domain", value.to_string())));
         query.finish()
     }
 }
