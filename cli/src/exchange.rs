@@ -35,7 +35,7 @@ struct RunFlags {
     directory: PathBuf,
     /// Commands in all
     #[arg(long, value_name = "N", default_value_t = Workload::default().commands,
-          value_parser = clap::value_parser!(u64).range(Workload::COMMANDS_MIN..))]
+          value_parser = clap::value_parser!(u64).range(Workload::COMMANDS_MIN..=COMMANDS_MAX))]
     commands: u64,
     /// Threads that submit the traders' commands
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1_024))]
@@ -51,6 +51,9 @@ struct RunFlags {
     #[arg(long)]
     answered: bool,
 }
+
+/// The course of the clock is kept in memory.
+const COMMANDS_MAX: u64 = 100_000_000;
 
 pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
     let Command::Run(flags) = &flags.command;

@@ -71,6 +71,7 @@ impl From<InspectError> for Failure {
             }
             InspectError::Io { .. }
             | InspectError::NotAFile { .. }
+            | InspectError::NotADirectory { .. }
             | InspectError::Listing(ListingError::Io(_))
             | InspectError::NoJournal(_) => Self::cannot_run(error),
         }

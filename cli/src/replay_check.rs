@@ -14,7 +14,9 @@
 //! }
 //! ```
 
+use std::cell::Cell;
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -33,7 +35,8 @@ use crate::progress::Steps;
 ///
 /// Prints the number of commands and events, and the SHA-256 of the events; or the first event that differs, with the
 /// command that causes it and both payloads. Exit code 0 if they are the same, 1 if not, 2 if it could not be
-/// looked at: no session, another engine's, a damaged journal. It takes no lock and changes nothing.
+/// looked at: no session, another engine's, a damaged journal, an engine that panics. It changes nothing, and a session may run
+/// meanwhile: what is in flight is waited for. A torn tail, which opening would cut, is left out.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// The session's directory
@@ -82,8 +85,21 @@ pub fn run<E: Engine>(flags: &Flags) -> ExitCode {
 
 fn check<E: Engine>(flags: &Flags) -> Result<Ended, Failure> {
     let steps = Steps::new("{msg} {bar:30} {human_pos} of {human_len} ({per_sec}, {eta} left)", "commands");
-    let checked = replay_check::<E>(&flags.directory, |done, of| steps.at(done, of));
+    let applied = Cell::new(0);
+    let checked = catch_unwind(AssertUnwindSafe(|| {
+        replay_check::<E>(&flags.directory, |done, of| {
+            applied.set(done);
+            steps.at(done, of);
+        })
+    }));
     steps.finish();
+    let Ok(checked) = checked else {
+        let place = flags.directory.display();
+        return Err(Failure::cannot_run(anyhow::anyhow!(
+            "{place}: the engine panicked behind command {}: nothing is said of its events; mend the engine",
+            applied.get()
+        )));
+    };
     match checked {
         Ok(checked) => {
             told(&checked, flags.json)?;
@@ -91,8 +107,11 @@ fn check<E: Engine>(flags: &Flags) -> Result<Ended, Failure> {
         }
         Err(error) => match error.difference() {
             Some(difference) if flags.json => {
-                print(&Document::of(difference))?;
-                Ok(Ended::Problem)
+                // The verdict stands, whoever reads of it.
+                match print(&Document::of(difference)) {
+                    Ok(()) | Err(Failure::ReaderGone) => Ok(Ended::Problem),
+                    Err(failure) => Err(failure),
+                }
             }
             Some(_) => Err(Failure::problem(error).context(flags.directory.display().to_string())),
             None => Err(cannot_check(error).context(flags.directory.display().to_string())),

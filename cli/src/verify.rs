@@ -122,15 +122,22 @@ fn verify<F: Framing>(settings: &Settings) -> Result<Ended, Failure> {
         unproven: report.unproven(),
         verdict: Finding::new(source, &inspection),
     };
+    match print(&document, report, *json) {
+        // The verdict stands, whoever reads of it.
+        Ok(()) | Err(Failure::ReaderGone) => Ok(document.verdict.ended()),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn print(document: &Document<'_>, report: &Report, json: bool) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    if *json {
-        serde_json::to_writer(&mut out, &document)?;
+    if json {
+        serde_json::to_writer(&mut out, document)?;
         writeln!(out)?;
     } else {
-        print_text(&document, report, &mut out)?;
+        print_text(document, report, &mut out)?;
     }
-    out.flush()?;
-    Ok(document.verdict.ended())
+    Ok(out.flush()?)
 }
 
 impl Segment {

@@ -55,6 +55,12 @@ pub enum InspectError {
         /// The path.
         path: PathBuf,
     },
+    /// The path leads to something else than a directory.
+    #[error("{path} is no directory: give the one that the journal is in")]
+    NotADirectory {
+        /// The path.
+        path: PathBuf,
+    },
     /// The directory's files cannot be told apart.
     #[error(transparent)]
     Listing(#[from] ListingError),
@@ -280,6 +286,9 @@ pub(crate) fn list<D: Disk>(
 
 pub(crate) fn open_directory(path: &Path) -> Result<StdDisk, InspectError> {
     StdDisk::open(path).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::NotADirectory {
+            return InspectError::NotADirectory { path: path.to_path_buf() };
+        }
         let failure = io_failure(IoOperation::Open, &error);
         InspectError::Io { path: path.to_path_buf(), failure }
     })

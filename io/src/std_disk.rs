@@ -72,6 +72,19 @@ impl StdDisk {
         }
     }
 
+    /// Whether somebody holds the lock. Others who ask are not in the way of each other; a writer that opens at this very
+    /// moment tries again.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn is_locked(&self) -> io::Result<bool> {
+        match self.directory.try_clone()?.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
     /// The directory's absolute path.
     #[must_use]
     pub fn path(&self) -> &Path {

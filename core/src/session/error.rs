@@ -49,6 +49,16 @@ pub enum PlaybackError<E> {
         /// The first record that is there.
         first: Seq,
     },
+    /// A journal has records before the first one of a session.
+    #[error(
+        "journal `{side}` begins with record {first}: no session has that, and somebody else has written here; restore the journal"
+    )]
+    BeginsEarly {
+        /// The journal.
+        side: Side,
+        /// The first record that is there.
+        first: Seq,
+    },
 }
 
 /// The first event that is not recorded as the engine emits it.

@@ -236,6 +236,9 @@ pub(super) fn is_whole<X>(input: &View<Pryj>, log: &View<Pryj>) -> Result<(), Pl
         if view.first() > first {
             return Err(PlaybackError::Trimmed { side, first: view.first() });
         }
+        if view.first() < first && view.first() < view.durable_end() {
+            return Err(PlaybackError::BeginsEarly { side, first: view.first() });
+        }
     }
     Ok(())
 }

@@ -4,10 +4,11 @@ mod digest;
 #[cfg(all(test, not(strandline_shuttle)))]
 mod tests;
 
-use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use strandline_core::session::{CheckError, CheckStep, Checked, Found, ReplayCheck, ScanningCheck, Side};
 use strandline_core::{
@@ -15,11 +16,16 @@ use strandline_core::{
 };
 
 use super::files::SessionFiles;
-use super::{EVENTS, INPUT};
+use super::{EVENTS, INPUT, PlaybackError};
 use crate::disk::Disk;
 use crate::inspect::{InspectError, Inspection, TRIES, inspect_after, inspect_within, list, open_directory};
 use crate::segment_reader::Target;
+use crate::std_disk::StdDisk;
 use digest::DigestThread;
+
+/// Pauses in which a session that runs records what is in flight: doubled each time, five seconds in all.
+const PAUSE_MIN: Duration = Duration::from_millis(5);
+const PAUSE_MAX: Duration = Duration::from_millis(2_560);
 
 /// Why a replay check did not find the same events.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +57,7 @@ impl<E> ReplayCheckError<E> {
     #[must_use]
     pub fn difference(&self) -> Option<&super::Difference> {
         match self {
-            Self::Check(CheckError::Playback(super::PlaybackError::Differs(difference))) => Some(difference),
+            Self::Check(CheckError::Playback(PlaybackError::Differs(difference))) => Some(difference),
             _ => None,
         }
     }
@@ -59,11 +65,11 @@ impl<E> ReplayCheckError<E> {
 
 /// Applies the recorded commands of a session to a fresh engine, and compares every recorded event with what it emits.
 /// Changes nothing, and its memory does not grow with the session, but for 16 bytes for each 64 KiB. A torn tail of either journal, which opening would
-/// cut, is left out. Beside a process that runs the session, what is recorded already is compared, and what is not
-/// recorded yet is no difference.
+/// cut, is left out. A process may run the session meanwhile: compared are the commands that are recorded when it begins or a
+/// little later, with their events, which are waited for.
 ///
 /// Both journals are read once, and verified as a whole: whatever is told of them is told of undamaged ones. A thread
-/// computes the digest meanwhile. Beside a process that runs the session they are verified first, and read again.
+/// computes the digest meanwhile. Where only their ends do not fit they are looked at again, one after the other.
 ///
 /// `progress` is told how many commands were applied, of how many; a guess from bytes, until the last one was read.
 ///
@@ -77,9 +83,11 @@ pub fn replay_check<E: Engine>(
     progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
     let disk = Arc::new(open_directory(path.as_ref())?);
-    // Held for no longer than it takes to see whether somebody has it.
-    let runs = || disk.try_lock().is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
-    check::<E, _>(&disk, runs, progress)
+    let mut progress = progress;
+    match at_once::<E, _>(&disk, &mut progress) {
+        Err(error) if is_of_the_end(&error) => beside::<E>(&disk, progress),
+        checked => checked,
+    }
 }
 
 /// [`replay_check`] on a disk of the caller's, beside which nobody runs the session.
@@ -93,30 +101,49 @@ pub fn replay_check_on<E: Engine, D: Disk>(
     disk: Arc<D>,
     progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
-    check::<E, D>(&disk, || false, progress)
+    at_once::<E, D>(&disk, progress)
 }
 
-fn check<E: Engine, D: Disk>(
+/// Looks at both journals at once.
+fn at_once<E: Engine, D: Disk>(
     disk: &Arc<D>,
-    runs: impl Fn() -> bool,
-    mut progress: impl FnMut(u64, u64),
+    progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
-    // Beside a session that runs, the log must be looked at before the input, which then may have more commands than the
-    // log has events, and not less. One pass looks at both at once.
-    if runs() {
-        return in_two_passes::<E, D>(disk, true, TRIES, progress);
-    }
     let (Ok((events, _)), Ok((input, _))) = (list(&**disk, &target(EVENTS)?), list(&**disk, &target(INPUT)?))
     else {
-        return in_two_passes::<E, D>(disk, false, TRIES, progress);
+        return in_two_passes::<E, D>(disk, TRIES, progress);
     };
     let check = ScanningCheck::new(input, events, DigestThread::default());
-    match in_one_pass::<E, D>(disk, check, TRIES, &mut progress) {
-        // It was begun meanwhile.
-        Err(error) if error.difference().is_some() && runs() => {
-            in_two_passes::<E, D>(disk, true, TRIES, progress)
+    in_one_pass::<E, D>(disk, check, TRIES, progress)
+}
+
+/// Looks again where only the ends do not fit: a session may run, or have run meanwhile. What is compared is the input as it
+/// was first, with the log as it is after that, and after pauses in which a session that runs has recorded what is in
+/// flight. A log that stays too short although nobody works on it, or for longer than any commit takes, is short.
+fn beside<E: Engine>(
+    disk: &Arc<StdDisk>,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Checked, ReplayCheckError<E::Error>> {
+    let input = readable(Side::Input, scanned(disk, INPUT, TRIES)?)?;
+    let (mut seen, mut pause) = (None, PAUSE_MIN);
+    loop {
+        let events = readable(Side::Events, scanned(disk, EVENTS, TRIES)?)?;
+        let end = events.report.end;
+        // A command is there before its events are.
+        let has_more = || {
+            let now = scanned::<E::Error, _>(disk, INPUT, TRIES);
+            now.is_ok_and(|now| now.report.end > input.report.end)
+        };
+        let checked = play_back::<E, _>(disk, &events, &input, has_more, &mut progress);
+        let Err(error) = checked else { return checked };
+        // Who cannot be asked is taken to be at work.
+        let is_over = seen == Some(end) && matches!(disk.is_locked(), Ok(false));
+        if is_over || !is_of_the_end(&error) || pause > PAUSE_MAX {
+            return Err(error);
         }
-        checked => checked,
+        seen = Some(end);
+        thread::sleep(pause);
+        pause *= 2;
     }
 }
 
@@ -143,48 +170,55 @@ fn in_one_pass<E: Engine, D: Disk>(
         progress(commands, of);
     }
     let Some(Found { input, events, played }) = check.finish() else {
-        return in_two_passes::<E, D>(disk, false, tries, progress);
+        return in_two_passes::<E, D>(disk, tries, progress);
     };
     let (events, events_stand) = settled(disk, Side::Events, events, tries)?;
     let (input, input_stands) = settled(disk, Side::Input, input, tries)?;
     match (events_stand && input_stands, panicked, played) {
         (true, Some(panic), _) => resume_unwind(panic),
         (true, None, Some(played)) => Ok(played?),
-        _ => play_back::<E, D>(disk, events, input, false, progress),
+        _ => play_back::<E, D>(disk, &events, &input, || false, progress),
     }
 }
 
 /// Scans both journals, then reads them again to play them back.
 fn in_two_passes<E: Engine, D: Disk>(
     disk: &Arc<D>,
-    runs: bool,
     tries: usize,
     progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
-    let scan = |name| {
-        let found =
-            inspect_within::<Pryj, D>(Arc::clone(disk), target(name)?, ScanOptions::default(), tries)?;
-        Ok::<_, ReplayCheckError<E::Error>>(found)
-    };
-    let events = readable(Side::Events, scan(EVENTS)?)?;
-    let input = readable(Side::Input, scan(INPUT)?)?;
-    play_back::<E, D>(disk, events, input, runs, progress)
+    let events = readable(Side::Events, scanned(disk, EVENTS, tries)?)?;
+    let input = readable(Side::Input, scanned(disk, INPUT, tries)?)?;
+    play_back::<E, D>(disk, &events, &input, || false, progress)
 }
 
+fn scanned<X, D: Disk>(
+    disk: &Arc<D>,
+    name: &str,
+    tries: usize,
+) -> Result<Inspection<Pryj, D>, ReplayCheckError<X>> {
+    Ok(inspect_within::<Pryj, D>(Arc::clone(disk), target(name)?, ScanOptions::default(), tries)?)
+}
+
+/// Plays back what was found. Where the input `has_more` commands by now, the log may have events of those.
 fn play_back<E: Engine, D: Disk>(
     disk: &Arc<D>,
-    events: Inspection<Pryj, D>,
-    input: Inspection<Pryj, D>,
-    runs: bool,
+    events: &Inspection<Pryj, D>,
+    input: &Inspection<Pryj, D>,
+    has_more: impl Fn() -> bool,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
     let of = input.report.records().saturating_sub(1);
     let mut files = SessionFiles::new(disk, input.target.clone(), events.target.clone());
-    let [input, events] = [input, events].map(|found| found.view.as_recovered());
+    let [input, events] = [input, events].map(|found| found.view.clone().as_recovered());
     let mut check = ReplayCheck::<E, _>::digested_by(DigestThread::default());
     loop {
         match check.poll(&input, &events) {
-            Err(error) if runs && is_unrecorded(&error) => return Ok(check.compared()),
+            Err(CheckError::Playback(PlaybackError::Differs(found)))
+                if found.replayed.is_none() && has_more() =>
+            {
+                return Ok(check.compared());
+            }
             Err(error) => return Err(error.into()),
             Ok(CheckStep::Same(checked)) => return Ok(checked),
             Ok(CheckStep::Read(side, request)) => {
@@ -195,10 +229,9 @@ fn play_back<E: Engine, D: Disk>(
     }
 }
 
-/// Whether the log ends before an event that is caused, and is the same up to there.
-fn is_unrecorded<X>(error: &CheckError<X>) -> bool {
-    let CheckError::Playback(super::PlaybackError::Differs(difference)) = error else { return false };
-    difference.recorded.is_none()
+/// Whether one of the journals has less than the other, and everything is the same up to there.
+fn is_of_the_end<X>(error: &ReplayCheckError<X>) -> bool {
+    error.difference().is_some_and(|found| found.recorded.is_none() || found.replayed.is_none())
 }
 
 /// What an inspection comes to that began with this scan, and whether it is the same.

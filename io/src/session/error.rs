@@ -86,9 +86,7 @@ pub enum SessionStopped {
     #[error("the session stopped: {0}; open it again to find out what became of commands in flight")]
     Poisoned(Poisoned),
     /// Events could not be appended, as when there is no space.
-    #[error(
-        "the session stopped, since its events could not be recorded: {0}. Its commands are; open it again, which appends what is missing"
-    )]
+    #[error("the session stopped, since its events could not be recorded: {}", unrecorded(.0))]
     Events(AppendError),
     /// The engine panicked.
     #[error(
@@ -115,4 +113,14 @@ impl From<AppendError> for SubmitError {
             refused => Self::Refused(refused),
         }
     }
+}
+
+/// What to do about events that could not be recorded.
+fn unrecorded(error: &AppendError) -> String {
+    let why = match error {
+        // It says that the journal goes on, and the session does not.
+        AppendError::NoSpace => "there was no space left; free some".to_string(),
+        other => other.to_string(),
+    };
+    format!("{why}. The commands are recorded: open it again, which appends what is missing")
 }

@@ -143,7 +143,16 @@ impl<E: Engine, D: Disk> Session<E, D> {
     /// # Errors
     /// [`SubmitError`]. The command was not accepted then.
     pub fn submit(&self, command: &[u8]) -> Result<SessionTicket<D>, SubmitError> {
-        self.inner.submit(command)
+        self.inner.submit(command, None)
+    }
+
+    /// Submits a command that has to get this number: for whoever has others in flight on whose being recorded it depends.
+    ///
+    /// # Errors
+    /// [`SubmitError::Refused`] with [`AppendError::NotNext`](crate::AppendError::NotNext) if another number comes next: what was
+    /// submitted before found no space, or others have submitted.
+    pub fn submit_at(&self, number: Seq, command: &[u8]) -> Result<SessionTicket<D>, SubmitError> {
+        self.inner.submit(command, Some(number))
     }
 
     /// A reader of one of the journals, which follows its end. Only what is durable is read.
@@ -192,7 +201,7 @@ impl<D: Disk> Inner<D> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn submit(&self, command: &[u8]) -> Result<SessionTicket<D>, SubmitError> {
+    fn submit(&self, command: &[u8], number: Option<Seq>) -> Result<SessionTicket<D>, SubmitError> {
         let mut queue = self.lock();
         loop {
             if let Some(stopped) = &queue.stopped {
@@ -202,7 +211,11 @@ impl<D: Disk> Inner<D> {
                 return Err(SessionStopped::Closed.into());
             }
             if queue.unanswered.len() < self.unanswered_max {
-                match self.input.append_nowait(command) {
+                let appended = match number {
+                    Some(number) => self.input.append_nowait_at(number, command),
+                    None => self.input.append_nowait(command),
+                };
+                match appended {
                     Ok(ticket) => {
                         let (commit, slot) = (Arc::clone(ticket.commit()), Arc::default());
                         let unanswered =

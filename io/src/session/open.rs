@@ -82,8 +82,7 @@ impl<E: Engine + Send + 'static, D: Disk> Session<E, D> {
         }
         let journals = with_events(directory, &settings, (input, input_report))?;
         if journals.events_report.end != FIRST_EVENT {
-            let events = journals.events_report.records();
-            return Err(SessionOpenError::AlreadyExists { input: 0, events });
+            return Err(SessionOpenError::InputMissing);
         }
         // The session exists once this is durable.
         journals.input.append(&Setup { engine: E::ID, setup }.encode())?;

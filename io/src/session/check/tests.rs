@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::io::ErrorKind;
 use std::sync::Mutex;
 
 use strandline_core::session::Setup;
@@ -166,7 +167,7 @@ fn one_pass(disk: &Arc<Copies>, tries: usize) -> Outcome {
 }
 
 fn two_passes(disk: &Arc<Copies>, tries: usize) -> Outcome {
-    in_two_passes::<Repeater, _>(disk, false, tries, |_, _| {})
+    in_two_passes::<Repeater, _>(disk, tries, |_, _| {})
 }
 
 /// What both say.

@@ -52,6 +52,9 @@ pub enum WorkloadError {
     /// The setup of this workload is none: a fault of this program.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// The system gave no thread.
+    #[error("no thread could be started for a producer: {0}; use fewer, or allow more threads")]
+    Thread(std::io::Error),
     /// There are commands already, and their order is not known.
     #[error(
         "the session has {recorded} commands already: only a workload whose turns have an order (`in_turn`, --in-turn) can go on with one; use another directory"
@@ -118,13 +121,21 @@ impl Workload {
             }
         };
         thread::scope(|scope| {
-            scope.spawn(|| note(produce(session, &turns, Who::Clock, vec![clock], &answered)));
+            let clock = || note(produce(session, &turns, Who::Clock, vec![clock], &answered));
+            let mut started = thread::Builder::new().spawn_scoped(scope, clock).map(drop);
             for (index, seats) in producers.into_iter().enumerate() {
                 let who = Who::Producer(index, self.producers);
                 let (turns, note, answered) = (&turns, &note, &answered);
-                scope.spawn(move || note(produce(session, turns, who, seats, answered)));
+                let producer = move || note(produce(session, turns, who, seats, answered));
+                let next = || thread::Builder::new().spawn_scoped(scope, producer).map(drop);
+                started = started.and_then(|()| next());
             }
-        });
+            if started.is_err() {
+                turns.stop();
+            }
+            started
+        })
+        .map_err(WorkloadError::Thread)?;
         let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
@@ -185,7 +196,11 @@ fn produce<D: Disk>(
             (Due::Trader(trader), Who::Producer(_, of)) => trader / of,
             _ => mine,
         };
-        seats[at].submit(session, answered)?;
+        if let Err(error) = seats[at].submit(session, turn.number, answered) {
+            // Nobody submits behind it, not even while this turn ends.
+            turns.stop();
+            return Err(error);
+        }
     }
     seats.iter_mut().try_for_each(|seat| seat.wait_for_all_but(0, answered))
 }

@@ -39,14 +39,19 @@ impl<D: Disk> Seat<D> {
         Self { submitter, in_flight: VecDeque::new() }
     }
 
-    /// Submits the next command.
+    /// Submits the next command; where commands have an order, as this one.
     pub(super) fn submit(
         &mut self,
         session: &Session<Exchange, D>,
+        number: Option<Seq>,
         answered: &(impl Fn(Seq) + Sync),
     ) -> Result<(), SubmitError> {
         let command = self.next_command(answered)?;
-        self.in_flight.push_back(InFlight::Submitted(session.submit(&command)?));
+        let ticket = match number {
+            Some(number) => session.submit_at(number, &command),
+            None => session.submit(&command),
+        };
+        self.in_flight.push_back(InFlight::Submitted(ticket?));
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use strandline_core::Seq;
 
 /// Hands out turns, one for each command.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ pub(super) enum Who {
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     pub(super) due: Due,
+    /// The number of its command, where commands have an order.
+    pub(super) number: Option<Seq>,
     /// None where the next turn was begun already.
     turns: Option<&'a Turns>,
 }
@@ -79,10 +82,12 @@ impl Turns {
         }
         let due = state.due;
         if self.in_turn {
-            return Some(Turn { due, turns: Some(self) });
+            // The first command has number 1.
+            let number = Some(Seq::new(state.next + 1));
+            return Some(Turn { due, number, turns: Some(self) });
         }
         self.advance(state);
-        Some(Turn { due, turns: None })
+        Some(Turn { due, number: None, turns: None })
     }
 
     /// Nobody gets another turn.
