@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod client;
 pub mod cloud_event;
 mod frame;
 mod guard;

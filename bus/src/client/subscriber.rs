@@ -1,0 +1,247 @@
+//! Following events across connections.
+
+use std::time::Duration;
+
+use axum::http::{Request, StatusCode};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use serde::Deserialize;
+use std::collections::VecDeque;
+use tokio::time::timeout;
+
+use super::backoff::Backoff;
+use super::connect::Connect;
+use super::error::ClientError;
+use super::sse::{Message, Parser};
+use super::{ANSWER_BYTES_MAX, Address, Client, refused};
+
+/// A stream on which nothing is heard for so long, not even a heartbeat, is dead.
+const SILENCE_MAX: Duration = Duration::from_secs(45);
+
+/// What is to be followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Follow {
+    /// The name of a durable subscription; none for one that leaves nothing behind.
+    pub subscription: Option<String>,
+    /// The last event that was processed, where that is known; 0 for all events.
+    pub last_sequence: Option<u64>,
+    /// Only events of these types; of all, if there is none.
+    pub types: Vec<String>,
+    /// Only events from these sources.
+    pub sources: Vec<String>,
+    /// Only events of these domains.
+    pub domains: Vec<u8>,
+}
+
+/// What a subscriber is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// An event.
+    Event {
+        /// Its number.
+        sequence: u64,
+        /// Its type.
+        event_type: String,
+        /// The CloudEvent, in JSON.
+        data: String,
+    },
+    /// Events that are not delivered.
+    Gap(DeliveredGap),
+    /// Nothing more until this is acknowledged: the end of what was missed.
+    Awaiting {
+        /// What is to be acknowledged.
+        sequence: u64,
+    },
+}
+
+/// Events that are not delivered. Refresh, then acknowledge `resume_after` to go on.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct DeliveredGap {
+    /// The first that is missing.
+    pub from: u64,
+    /// The last that is missing.
+    pub to: u64,
+    /// How many of them were wanted, where that is known.
+    pub count: Option<u64>,
+    /// `too_many`, `expired` or `beyond_the_end`.
+    pub reason: String,
+    /// Acknowledge this.
+    pub resume_after: u64,
+}
+
+/// A subscriber's end. It connects again by itself, and goes on behind the last event that it gave out.
+#[derive(Debug)]
+pub struct Subscriber<C = Address> {
+    client: Client<C>,
+    follow: Follow,
+    /// The last event that was given out; at first, the one that was processed.
+    last: Option<u64>,
+    /// Whether the server was told where to begin.
+    was_told: bool,
+    backoff: Backoff,
+    connection: Option<Connection>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    body: Incoming,
+    parser: Parser,
+    messages: VecDeque<Message>,
+}
+
+#[derive(Deserialize)]
+struct Awaiting {
+    sequence: u64,
+}
+
+impl Follow {
+    /// All events from now on.
+    #[must_use]
+    pub fn live() -> Self {
+        Self::default()
+    }
+
+    /// A subscription that keeps its place at the server.
+    #[must_use]
+    pub fn durable(name: &str) -> Self {
+        Self { subscription: Some(name.to_string()), ..Self::default() }
+    }
+
+    /// The same, from the event after this one.
+    #[must_use]
+    pub fn after(self, last_sequence: u64) -> Self {
+        Self { last_sequence: Some(last_sequence), ..self }
+    }
+
+    fn query(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(self.subscription.iter().map(|name| ("subscription", name)));
+        query.extend_pairs(self.types.iter().map(|value| ("type", value)));
+        query.extend_pairs(self.sources.iter().map(|value| ("source", value)));
+        query.extend_pairs(self.domains.iter().map(|value| ("domain", value.to_string())));
+        query.finish()
+    }
+}
+
+impl<C: Connect> Subscriber<C> {
+    pub(super) fn new(client: Client<C>, follow: Follow) -> Self {
+        let (last, backoff) = (follow.last_sequence, Backoff::new(client.seed));
+        Self { client, follow, last, was_told: false, backoff, connection: None }
+    }
+
+    /// What comes next. Connects, and connects again, as often as it takes.
+    ///
+    /// # Errors
+    /// [`ClientError`] where trying again would not help. Calling it again tries all the same.
+    pub async fn next(&mut self) -> Result<Delivered, ClientError> {
+        loop {
+            match self.receive().await {
+                Ok(Some(delivered)) => return Ok(delivered),
+                Ok(None) => {}
+                Err(error) => {
+                    self.connection = None;
+                    if !error.is_passing() {
+                        return Err(error);
+                    }
+                    tracing::debug!(%error, "connecting again");
+                    self.backoff.pause().await;
+                }
+            }
+        }
+    }
+
+    /// Acknowledges what was processed. Without a name, nothing is to be told to the server.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn acknowledge(&self, sequence: u64) -> Result<(), ClientError> {
+        match &self.follow.subscription {
+            Some(name) => self.client.acknowledge(name, sequence).await,
+            None => Ok(()),
+        }
+    }
+
+    /// What the connection gives; nothing where it has to be asked again.
+    async fn receive(&mut self) -> Result<Option<Delivered>, ClientError> {
+        if self.connection.is_none() {
+            self.connection = Some(self.connect().await?);
+        }
+        let Some(connection) = &mut self.connection else { return Ok(None) };
+        let Some(message) = connection.messages.pop_front() else {
+            let messages = connection.read().await?;
+            if let Some(retry) = connection.parser.retry_ms {
+                self.backoff.set_first(Duration::from_millis(retry));
+            }
+            if !messages.is_empty() {
+                self.backoff.reset();
+            }
+            connection.messages.extend(messages);
+            return Ok(None);
+        };
+        self.understand(message)
+    }
+
+    fn understand(&mut self, message: Message) -> Result<Option<Delivered>, ClientError> {
+        let bad = |error: serde_json::Error| ClientError::Answer(error.to_string());
+        match (&*message.event, message.id) {
+            ("strandline.gap", None) => {
+                let gap: DeliveredGap = serde_json::from_str(&message.data).map_err(bad)?;
+                // After a wiped journal, lower numbers are other events.
+                self.last = Some(gap.resume_after);
+                Ok(Some(Delivered::Gap(gap)))
+            }
+            ("strandline.awaiting", None) => {
+                let Awaiting { sequence } = serde_json::from_str(&message.data).map_err(bad)?;
+                Ok(Some(Delivered::Awaiting { sequence }))
+            }
+            ("strandline.ended", None) => Err(ClientError::Ended),
+            ("strandline.shutdown", None) => {
+                Err(ClientError::Connection(std::io::Error::other("the server ended")))
+            }
+            (_, Some(id)) => {
+                let sequence =
+                    id.parse().map_err(|_| ClientError::Answer(format!("`{id}` is no sequence number")))?;
+                if self.follow.subscription.is_some() && self.last >= Some(sequence) {
+                    // Given out already, and not acknowledged when the connection broke.
+                    return Ok(None);
+                }
+                self.last = Some(sequence);
+                Ok(Some(Delivered::Event { sequence, event_type: message.event, data: message.data }))
+            }
+            // What a later server says beside events.
+            (_, None) => Ok(None),
+        }
+    }
+
+    async fn connect(&mut self) -> Result<Connection, ClientError> {
+        let mut head = Request::builder().uri(format!("/v1/events?{}", self.follow.query()));
+        // To a durable subscription it would say that all of it was processed; its server knows what was acknowledged.
+        let is_known = self.follow.subscription.is_some() && self.was_told;
+        if let Some(last) = self.last.filter(|_| !is_known) {
+            head = head.header("last-event-id", last);
+        }
+        let response = self.client.send(head, Bytes::new()).await?;
+        let (status, body) = (response.status(), response.into_body());
+        if status == StatusCode::OK {
+            self.was_told = true;
+            return Ok(Connection { body, parser: Parser::default(), messages: VecDeque::new() });
+        }
+        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+        Err(refused(status, &body.map(|body| body.to_bytes()).unwrap_or_default()))
+    }
+}
+
+impl Connection {
+    /// The events of the next bytes.
+    async fn read(&mut self) -> Result<Vec<Message>, ClientError> {
+        let silent = |_| std::io::Error::new(std::io::ErrorKind::TimedOut, "nothing was heard of it");
+        match timeout(SILENCE_MAX, self.body.frame()).await.map_err(silent)? {
+            Some(frame) => match frame?.into_data() {
+                Ok(bytes) => Ok(self.parser.feed(&bytes)?),
+                Err(_) => Ok(Vec::new()),
+            },
+            None => Err(ClientError::Connection(std::io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+}

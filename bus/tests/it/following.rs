@@ -1,0 +1,221 @@
+//! Streams: where they begin, what they say, and how they end.
+
+use serde_json::json;
+use strandline::EventDraft;
+use strandline_bus::client::{ClientError, Delivered, Follow};
+
+use crate::server::{Frames, Running, with_server};
+
+fn event(n: u64) -> String {
+    format!(r#"{{"specversion":"1.0","id":"{n}","source":"/s{}","type":"t{}","data":{n}}}"#, n % 2, n % 3)
+}
+
+/// Publishes events of these numbers.
+async fn publish(running: &Running, numbers: std::ops::RangeInclusive<u64>) {
+    for n in numbers {
+        assert_eq!(running.publish(&event(n)).await.json(), json!({"sequence": n}));
+    }
+}
+
+/// The ids of the next events.
+async fn ids(frames: &mut Frames, count: usize) -> Vec<u64> {
+    let mut ids = Vec::new();
+    while ids.len() < count {
+        ids.extend(frames.event().await.0);
+    }
+    ids
+}
+
+#[test]
+fn a_stream_begins_where_the_client_says() {
+    with_server(|running| async move {
+        publish(&running, 1..=5).await;
+        let mut live = running.stream("", &[]).await;
+        assert_eq!(ids(&mut running.stream("?last_sequence=0", &[]).await, 5).await, [1, 2, 3, 4, 5]);
+        assert_eq!(ids(&mut running.stream("", &["Last-Event-ID: 3"]).await, 2).await, [4, 5]);
+        let both = &mut running.stream("?last_sequence=1", &["Last-Event-ID: 4"]).await;
+        assert_eq!(ids(both, 1).await, [5], "the header goes before the query");
+        publish(&running, 6..=6).await;
+        let (id, kind, data) = live.event().await;
+        assert_eq!((id, &*kind, data), (Some(6), "t0", serde_json::from_str(&event(6)).unwrap()));
+    });
+}
+
+#[test]
+fn what_is_no_sequence_number_is_refused() {
+    with_server(|running| async move {
+        for value in [
+            "-1",
+            "18446744073709551616",
+            "18446744073709551615",
+            "text",
+            "1.5",
+            "+1",
+            "1 2",
+            "0x1",
+            "\u{7f}",
+        ] {
+            let header = format!("Last-Event-ID: {value}");
+            let answer = running.send("GET", "/v1/events", &[&header], b"").await;
+            assert_eq!(answer.status, 400, "{value}: {answer:?}");
+        }
+        let long = "9".repeat(10_000);
+        let answer = running.get(&format!("/v1/events?last_sequence={long}")).await;
+        answer.refuses(400, "no sequence number");
+        assert!(answer.body.len() < 500, "{answer:?}");
+        for (query, words) in [
+            ("?last_sequence=", "no sequence number"),
+            ("?subscription=", "no name"),
+            ("?ack=yes", "ack=auto"),
+            ("?last-sequence=1", "`last-sequence`"),
+            ("?domain=x", "domain"),
+        ] {
+            running.get(&format!("/v1/events{query}")).await.refuses(400, words);
+        }
+    });
+}
+
+#[test]
+fn a_filter_lets_through_what_it_names() {
+    with_server(|running| async move {
+        publish(&running, 1..=9).await;
+        let of_types = &mut running.stream("?last_sequence=0&type=t1&type=t2&source=%2Fs0", &[]).await;
+        assert_eq!(ids(of_types, 3).await, [2, 4, 8]);
+    });
+}
+
+#[test]
+fn a_durable_subscription_waits_for_acknowledgements_and_keeps_its_place() {
+    with_server(|running| async move {
+        publish(&running, 1..=3).await;
+        let mut first = running.stream("?subscription=a%20b&last_sequence=0", &[]).await;
+        assert_eq!(ids(&mut first, 3).await, [1, 2, 3]);
+        let (id, kind, data) = first.event().await;
+        assert_eq!((id, &*kind, data), (None, "strandline.awaiting", json!({"sequence": 3})));
+        let acknowledge =
+            |body: &'static str| running.send("POST", "/v1/subscriptions/a%20b/ack", &[], body.as_bytes());
+        acknowledge("{}").await.refuses(400, "sequence");
+        acknowledge("{\"sequence\":4}").await.refuses(409, "up to 3");
+        assert_eq!(acknowledge("{\"sequence\":2}").await.status, 204);
+        drop(first);
+        let mut second = running.stream("?subscription=a%20b", &[]).await;
+        assert_eq!(ids(&mut second, 1).await, [3], "it goes on behind what was acknowledged");
+
+        let listed = running.get("/v1/subscriptions").await.json();
+        let found =
+            listed["subscriptions"].as_array().unwrap().iter().find(|one| one["name"] == "a b").unwrap();
+        assert_eq!(
+            (&found["pointer"], &found["pins"], &found["lag_events"]),
+            (&json!(2), &json!(3), &json!(1))
+        );
+        // Another connection takes it over, and the first is told.
+        assert_eq!(second.event().await.1, "strandline.awaiting");
+        let _third = running.stream("?subscription=a%20b", &[]).await;
+        assert_eq!(second.event().await.1, "strandline.ended");
+        assert_eq!(second.next().await, None);
+        assert_eq!(running.send("DELETE", "/v1/subscriptions/a%20b", &[], b"").await.status, 204);
+        running.send("DELETE", "/v1/subscriptions/a%20b", &[], b"").await.refuses(404, "a b");
+        acknowledge("{\"sequence\":3}").await.refuses(404, "a b");
+    });
+}
+
+#[test]
+fn acknowledging_by_itself_needs_nothing_of_the_client() {
+    with_server(|running| async move {
+        publish(&running, 1..=3).await;
+        let mut stream = running.stream("?subscription=auto&ack=auto&last_sequence=0", &[]).await;
+        assert_eq!(ids(&mut stream, 3).await, [1, 2, 3]);
+        publish(&running, 4..=4).await;
+        assert_eq!(ids(&mut stream, 1).await, [4], "live, without an acknowledgement in between");
+        publish(&running, 5..=5).await;
+        assert_eq!(ids(&mut stream, 1).await, [5]);
+        let pointer = || running.bus.subscriptions().iter().map(|status| status.pointer.get()).max();
+        // Once the connection asks for more.
+        while pointer() != Some(5) {
+            tokio::task::yield_now().await;
+        }
+    });
+}
+
+#[test]
+fn more_than_a_replay_delivers_is_a_gap_and_moves_no_place() {
+    with_server(|running| async move {
+        let draft = |payload| EventDraft { domain: 1, event_type: "t", source: "s", payload };
+        running.bus.publish_all((0..1_001).map(|_| draft(&b"{}"[..]))).unwrap();
+        let mut stream = running.stream("?last_sequence=0", &[]).await;
+        let (id, kind, data) = stream.event().await;
+        assert_eq!((id, &*kind), (None, "strandline.gap"));
+        let gap =
+            json!({"from": 1, "to": 1_001, "count": 1_001, "reason": "too_many", "resume_after": 1_001});
+        assert_eq!(data, gap);
+        running.bus.publish(draft(b"\"next\"")).unwrap();
+        assert_eq!(ids(&mut stream, 1).await, [1_002]);
+        let mut exact = running.stream("?last_sequence=2", &[]).await;
+        assert_eq!(ids(&mut exact, 1_000).await, (3..=1_002).collect::<Vec<_>>(), "a thousand are delivered");
+        let mut beyond = running.stream("?last_sequence=5000", &[]).await;
+        assert_eq!(beyond.event().await.2["reason"], "beyond_the_end");
+    });
+}
+
+#[test]
+fn what_is_in_the_journal_cannot_break_a_frame() {
+    with_server(|running| async move {
+        for payload in [&b"plain"[..], b"\xff\0", b"{\"a\":\n1,\r\n\"b\":\r2}\n\n", b"data: x\n\nid: 99\n\n"]
+        {
+            let draft = EventDraft { domain: 1, event_type: "t", source: "s", payload };
+            running.bus.publish(draft).unwrap();
+        }
+        let mut stream = running.stream("?last_sequence=0", &[]).await;
+        let mut data = Vec::new();
+        for id in 1..=4 {
+            let (found, kind, wrapped) = stream.event().await;
+            assert_eq!((found, &*kind), (Some(id), "t"));
+            assert_eq!((&wrapped["id"], &wrapped["source"]), (&json!(id.to_string()), &json!("s")));
+            data.push((wrapped["data"].clone(), wrapped["data_base64"].clone()));
+        }
+        let null = serde_json::Value::Null;
+        assert_eq!(data[0], (null.clone(), json!("cGxhaW4=")));
+        assert_eq!(data[1], (null.clone(), json!("/wA=")));
+        assert_eq!(data[2], (json!({"a": 1, "b": 2}), null.clone()));
+        assert_eq!(data[3], (null, json!("ZGF0YTogeAoKaWQ6IDk5Cgo=")));
+    });
+}
+
+#[test]
+fn the_end_of_the_server_is_told_and_clients_go_on_with_the_next() {
+    with_server(|running| async move {
+        publish(&running, 1..=2).await;
+        let mut stream = running.stream("?last_sequence=1", &[]).await;
+        assert_eq!(ids(&mut stream, 1).await, [2]);
+        running.end().await;
+        assert_eq!(stream.event().await.1, "strandline.shutdown");
+        assert_eq!(stream.next().await, None);
+    });
+}
+
+#[test]
+fn a_client_goes_on_by_itself_and_repeats_nothing() {
+    with_server(|running| async move {
+        publish(&running, 1..=3).await;
+        let client = running.client();
+        let mut events = client.follow(Follow::durable("c").after(0));
+        for sequence in 1..=3 {
+            let delivered = events.next().await.unwrap();
+            let data = event(sequence);
+            let event_type = format!("t{}", sequence % 3);
+            assert_eq!(delivered, Delivered::Event { sequence, event_type, data });
+        }
+        assert_eq!(events.next().await.unwrap(), Delivered::Awaiting { sequence: 3 });
+        events.acknowledge(1).await.unwrap();
+        // Somebody else has it for a moment.
+        let mut other = client.follow(Follow::durable("c"));
+        assert!(matches!(other.next().await.unwrap(), Delivered::Event { sequence: 2, .. }));
+        assert!(matches!(events.next().await, Err(ClientError::Ended)));
+        // It connects again, and is not given twice what it has not acknowledged.
+        assert_eq!(events.next().await.unwrap(), Delivered::Awaiting { sequence: 3 });
+        events.acknowledge(3).await.unwrap();
+        publish(&running, 4..=4).await;
+        assert!(matches!(events.next().await.unwrap(), Delivered::Event { sequence: 4, .. }));
+        assert!(matches!(client.acknowledge("nobody", 1).await, Err(ClientError::Refused { .. })));
+    });
+}
