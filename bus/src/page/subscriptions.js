@@ -37,7 +37,7 @@ function update(row, { name, state, since, pointer, lag_events: lag, lag_bytes: 
   setText(pointerCell, count(pointer));
   setText(lagCell, count(lag));
   lagCell.title = `${plural(lag, 'event')}, ${size(bytes)}`;
-  setText(pinsCell, pins === null ? '–' : `${count(pins)} on`);
+  setText(pinsCell, pins === null ? '–' : count(pins));
 }
 
 function wants({ domains, sources, types }) {
