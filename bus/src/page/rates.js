@@ -52,8 +52,10 @@ function duration(seconds) {
   return ms < 1 ? `${Math.round(ms * 1_000)} µs` : `${ms < 100 ? ms.toFixed(1) : Math.round(ms)} ms`;
 }
 
-const syncWords = (now, most) =>
-  now === null ? 'no syncs' : `99 % within ${duration(now)}, at most ${duration(most)}`;
+function syncWords(now, most) {
+  const words = now === null ? 'no syncs' : `99 % within ${duration(now)}`;
+  return most > 0 ? `${words}, at most ${duration(most)}` : words;
+}
 
 export class Rates {
   #published = new Chart('published', rateWords);

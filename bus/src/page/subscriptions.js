@@ -18,8 +18,9 @@ function make({ name }) {
   head.scope = 'row';
   row.append(head, ...['state', 'number', 'number', 'number', ''].map((classes) => element('td', classes)));
   if (name === null) return row;
-  const button = element('button', 'quiet', 'Remove');
+  const button = element('button', 'quiet', '×');
   button.type = 'button';
+  button.title = 'Remove';
   button.setAttribute('aria-label', `Remove ${name}`);
   button.addEventListener('click', () => ask(name));
   row.lastElementChild.append(button);

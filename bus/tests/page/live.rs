@@ -85,7 +85,6 @@ fn a_stream_goes_on_where_it_was_after_a_pause_and_after_the_server_ended() {
         page.wait_for("document.querySelectorAll('#events .event').length === 2");
         let ended = running.end();
         page.wait_for("document.querySelector('#events .notice') !== null");
-        page.wait_for("document.getElementById('status').dataset.state === 'waiting'");
         let running = ended.begin_again();
         running.publish("after", "1");
         page.wait_for("document.querySelectorAll('#events .event').length === 3");
@@ -119,6 +118,49 @@ fn a_gap_is_told_and_the_list_is_bounded() {
         let rows = page.texts("#events > li");
         assert_eq!(rows.len(), 200);
         assert_eq!(page.texts("#event-count"), ["200 of 500 events seen"]);
+        running
+    });
+}
+
+#[test]
+fn notices_are_shown_as_what_they_are() {
+    with_page(Running::new(), |running, page| {
+        page.evaluate(
+            "import('/page/events.js').then(({ EventList }) => {
+               const list = new EventList();
+               const notices = [['awaiting', '{\"sequence\":7}'], ['ended', '{}'], ['else', '<b>']];
+               for (const [type, data] of notices) list.add({ id: null, type: `strandline.${type}`, data });
+             })",
+        );
+        page.wait_for("document.querySelectorAll('#events .notice').length === 3");
+        assert_eq!(page.texts("#events .notice strong"), ["strandline.else", "Ended", "Awaiting"]);
+        let words = page.texts("#events .notice span");
+        assert_eq!(words[0], "<b>");
+        assert!(words[1].starts_with("another connection has the subscription"), "{words:?}");
+        assert_eq!(words[2], "nothing more until 7 is acknowledged");
+        running
+    });
+}
+
+#[test]
+fn the_latency_of_syncs_is_shown_where_the_server_has_it() {
+    with_page(Running::new(), |running, page| {
+        let shown = page.evaluate(
+            "import('/page/rates.js').then(({ Rates }) => {
+               const rates = new Rates();
+               const look = (text) => {
+                 rates.show({ next: 1 }, text);
+                 const is = document.getElementById('sync').hidden ? 'hidden' : 'shown';
+                 return `${is}: ${document.getElementById('sync-figure').textContent}`;
+               };
+               const metrics = (fast, all) => [['0.001', fast], ['0.002', all], ['+Inf', all]]
+                 .map(([le, count]) => `strandline_sync_seconds_bucket{le=\"${le}\"} ${count}`).join('\\n');
+               return [look(null), look(metrics(5, 5)), look(metrics(5, 105)), look(metrics(5, 105))];
+             })",
+        );
+        assert_eq!(shown[0], "hidden: –");
+        assert_eq!(shown[2], "shown: 99 % within 2.0 ms, at most 2.0 ms");
+        assert_eq!(shown[3], "shown: no syncs, at most 2.0 ms");
         running
     });
 }

@@ -1,20 +1,21 @@
 //! A server of a test's own, over a bus in a directory of its own.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
 use strandline::bus::{BusSettings, EventBus};
 use strandline::{Directory, EventDraft};
 use strandline_bus::{ConnectionLimits, Guard, Server, ServerSettings};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 pub(crate) struct Running {
     root: Arc<TempDir>,
+    /// Kept open, so that nobody else gets the address while a server is away.
+    listener: TcpListener,
     runtime: Runtime,
     pub(crate) bus: EventBus,
     pub(crate) address: SocketAddr,
@@ -28,31 +29,34 @@ impl Running {
     }
 
     pub(crate) fn with(settings: BusSettings, guard: Guard) -> Self {
-        Self::begin(Arc::new(TempDir::new().unwrap()), "127.0.0.1:0".parse().unwrap(), settings, guard)
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Self::begin(Arc::new(TempDir::new().unwrap()), listener, settings, guard)
     }
 
-    fn begin(root: Arc<TempDir>, at: SocketAddr, settings: BusSettings, guard: Guard) -> Self {
+    fn begin(root: Arc<TempDir>, listener: TcpListener, settings: BusSettings, guard: Guard) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (bus, _) = EventBus::open(&Directory::open(root.path()).unwrap(), settings).unwrap();
         let settings = ServerSettings { guard, ..ServerSettings::default() };
         let server = runtime.block_on(Server::new(bus.clone(), settings)).unwrap();
-        let listener = runtime.block_on(TcpListener::bind(at)).unwrap();
         let address = listener.local_addr().unwrap();
+        let accepts = listener.try_clone().unwrap();
         let (end, ended) = oneshot::channel::<()>();
         let served = runtime.spawn(async move {
-            server.serve(listener, ConnectionLimits::default(), async { _ = ended.await }).await;
+            let accepts = tokio::net::TcpListener::from_std(accepts).unwrap();
+            server.serve(accepts, ConnectionLimits::default(), async { _ = ended.await }).await;
         });
-        Self { root, runtime, bus, address, end, served }
+        Self { root, listener, runtime, bus, address, end, served }
     }
 
     /// Ends the server and its bus.
     pub(crate) fn end(self) -> Ended {
-        let Self { root, runtime, bus, address, end, served } = self;
+        let Self { root, listener, runtime, bus, end, served, .. } = self;
         _ = end.send(());
         runtime.block_on(served).unwrap();
         bus.close().unwrap();
-        Ended { root, address }
+        Ended { root, listener }
     }
 
     /// Publishes plain JSON, and waits until it is durable; gives its number.
@@ -93,12 +97,12 @@ impl Running {
 /// What a server leaves: its directory and its address.
 pub(crate) struct Ended {
     root: Arc<TempDir>,
-    address: SocketAddr,
+    listener: TcpListener,
 }
 
 impl Ended {
     /// Another server in the same place.
     pub(crate) fn begin_again(self) -> Running {
-        Running::begin(self.root, self.address, BusSettings::default(), Guard::default())
+        Running::begin(self.root, self.listener, BusSettings::default(), Guard::default())
     }
 }
