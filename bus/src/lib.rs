@@ -8,6 +8,7 @@ mod frame;
 mod guard;
 mod intake;
 mod listen;
+mod measured;
 mod metrics;
 mod page;
 mod parameters;
@@ -20,6 +21,7 @@ mod stream;
 
 pub use guard::Guard;
 pub use listen::{ConnectionLimits, Listener, OwnSocket};
+pub use measured::{DiskMeasures, MeasuredDisk};
 pub use problem::Problem;
 pub use server::{Server, ServerSettings};
 pub use shell::{Accepted, JournalStatus, SegmentStatus, Shell, Subscriber, ThreadedSubscriber};

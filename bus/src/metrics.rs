@@ -10,6 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use strandline::bus::SubscriptionStatus;
 
+use crate::measured::DiskMeasures;
 use crate::shell::JournalStatus;
 
 type Labels = [(&'static str, String); 1];
@@ -43,7 +44,7 @@ struct Stands {
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(disk: Option<&DiskMeasures>) -> Self {
         let mut registry = Registry::with_prefix("strandline");
         let stands = Stands::default();
         let (published, repeated, delivered, gaps) =
@@ -62,6 +63,9 @@ impl Metrics {
         registry.register("streams", "Streams that are open", streams.clone());
         registry.register("connections", "Connections that are open", connections.clone());
         stands.register(&mut registry);
+        if let Some(disk) = disk {
+            disk.register(&mut registry);
+        }
         let stands = Mutex::new(stands);
         Self { registry, published, repeated, refused, delivered, gaps, streams, connections, stands }
     }

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use crate::frame::Frames;
 use crate::guard::{self, Guard};
 use crate::intake::{self, Intake};
+use crate::measured::DiskMeasures;
 use crate::metrics::Metrics;
 use crate::page;
 use crate::parameters::Parameters;
@@ -31,7 +32,7 @@ use crate::status::SubscriptionDocument;
 use crate::stream::{self, Streams, Wanted};
 
 /// What a server takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ServerSettings {
     /// The longest body, in bytes. Default 17 MiB: an event of 16 MiB, and what stands around it.
     pub body_bytes_max: usize,
@@ -39,11 +40,18 @@ pub struct ServerSettings {
     pub body_timeout: Duration,
     /// Who may talk to it.
     pub guard: Guard,
+    /// What is told of the disk below the bus, if its [`MeasuredDisk`](crate::MeasuredDisk) has it.
+    pub disk: Option<DiskMeasures>,
 }
 
 impl Default for ServerSettings {
     fn default() -> Self {
-        Self { body_bytes_max: 17 << 20, body_timeout: Duration::from_secs(30), guard: Guard::default() }
+        Self {
+            body_bytes_max: 17 << 20,
+            body_timeout: Duration::from_secs(30),
+            guard: Guard::default(),
+            disk: None,
+        }
     }
 }
 
@@ -72,7 +80,7 @@ impl<S: Shell> Server<S> {
         let published = Published::read_back(&shell).await?;
         let streams = Streams {
             frames: Arc::new(Frames::default()),
-            metrics: Arc::new(Metrics::new()),
+            metrics: Arc::new(Metrics::new(settings.disk.as_ref())),
             ending: is_ending,
         };
         Ok(Self { shared: Arc::new(Shared { shell, published, streams, settings }), ending })

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 /// Counts the letters of each line of standard input. Each answer is durable before it is printed.
 fn count(directory: &Path) -> Result<(), Box<dyn Error>> {
     let directory = Directory::open(directory)?;
-    let session = Session::<Counter>::open_or_create(&directory, b"", SessionSettings::default())?;
+    let (session, _) = Session::<Counter>::open_or_create(&directory, b"", SessionSettings::default())?;
     for line in io::stdin().lock().lines() {
         let answer = session.submit(line?.as_bytes())?.wait()?;
         for event in answer.events.iter() {

@@ -89,7 +89,7 @@ fn main() -> ExitCode {
 
 fn post(directory: PathBuf) -> Result<(), Box<dyn std::error::Error>> {
     let directory = Directory::open(directory)?;
-    let session = Session::<Ledger>::open_or_create(&directory, b"1000000", SessionSettings::default())?;
+    let (session, _) = Session::<Ledger>::open_or_create(&directory, b"1000000", SessionSettings::default())?;
     for line in io::stdin().lock().lines() {
         let answer = session.submit(line?.as_bytes())?.wait()?;
         for event in answer.events.iter() {

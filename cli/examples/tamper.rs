@@ -1,4 +1,5 @@
 //! Changes one event of a session behind its back, and makes its checksum right again: what no checksum shows, a replay does.
+//! Done twice, it is as it was.
 //!
 //! ```sh
 //! cargo run --release -- exchange run ./session
@@ -12,8 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use strandline::session::EVENTS;
-use strandline::{JournalName, OfflineStep, ReadUpTo, ScanOptions, inspect};
-use strandline_core::{Pryj, Seq};
+use strandline::{JournalName, OfflineStep, Pryj, ReadUpTo, Report, ScanOptions, Seq, inspect};
 
 /// Flip the lowest bit of an event's last byte, and mend the checksum
 #[derive(Parser)]
@@ -39,9 +39,9 @@ fn tamper(flags: &Flags) -> Result<(), Box<dyn std::error::Error>> {
     let found = inspect::<Pryj>(&flags.directory, &JournalName::parse(EVENTS)?, ScanOptions::default())?;
     let mut reader = found.reader(seq, ReadUpTo::Written);
     let OfflineStep::Records(batch) = reader.next_batch()? else {
-        return Err("there is no such event".into());
+        return Err(missing(&found.report).into());
     };
-    let event = batch.records().next().ok_or("there is no such event")?.payload.to_vec();
+    let event = batch.records().next().ok_or_else(|| missing(&found.report))?.payload.to_vec();
 
     // A record is its length, its number, its payload, and CRC-32C over all of these; integers are little-endian.
     let mut record = Vec::new();
@@ -49,7 +49,11 @@ fn tamper(flags: &Flags) -> Result<(), Box<dyn std::error::Error>> {
     record.extend(seq.get().to_le_bytes());
     record.extend(event);
     for entry in fs::read_dir(&flags.directory)? {
-        let path = entry?.path();
+        let entry = entry?;
+        if !entry.file_name().to_string_lossy().starts_with("events-") {
+            continue;
+        }
+        let path = entry.path();
         let mut file = fs::read(&path)?;
         let Some(at) = file.windows(record.len()).position(|window| *window == *record) else { continue };
         let last = record.last_mut().ok_or("an event is never empty here")?;
@@ -62,4 +66,8 @@ fn tamper(flags: &Flags) -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     Err("the event is in no file".into())
+}
+
+fn missing(report: &Report) -> String {
+    format!("there is no such event: the first is {}, and {} comes next", report.first, report.end)
 }

@@ -111,6 +111,12 @@ impl<'a> EventLine<'a> {
         self.line
     }
 
+    /// Whether the line is a CloudEvent itself.
+    #[must_use]
+    pub const fn is_cloud_event(&self) -> bool {
+        self.cloud_event.is_some()
+    }
+
     /// The event to append. Its payload is the line, byte for byte.
     #[must_use]
     pub fn draft(&self) -> EventDraft<'_> {

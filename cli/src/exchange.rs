@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use strandline::session::{Session, SessionOpenError, SessionSettings, Side};
+use strandline::session::{PlaybackError, Session, SessionOpenError, SessionSettings, Side};
 use strandline::{Directory, Seq};
 use strandline_sim::exchange::{Exchange, Workload};
 
@@ -62,7 +62,8 @@ fn trade(flags: &RunFlags) -> Result<Ended, Failure> {
     let directory = Directory::open(&flags.directory)?;
     let setup = Workload::setup().to_bytes();
     let settings = SessionSettings::default();
-    let session = Session::<Exchange>::open_or_create(&directory, &setup, settings).map_err(not_opened)?;
+    let opened = Session::<Exchange>::open_or_create(&directory, &setup, settings);
+    let (session, _) = opened.map_err(not_opened)?;
     let RunFlags { commands, seed, in_turn, .. } = *flags;
     let workload = Workload { commands, producers: flags.producers.into(), seed, in_turn };
     let steps = Steps::new("{msg} {bar:30} {human_pos} of {human_len} ({per_sec}, {eta} left)", "answered");
@@ -89,9 +90,9 @@ fn trade(flags: &RunFlags) -> Result<Ended, Failure> {
 fn not_opened<E: std::error::Error + Send + Sync + 'static>(error: SessionOpenError<E>) -> Failure {
     match error {
         SessionOpenError::Journal(error) => error.into(),
-        SessionOpenError::Playback(_) | SessionOpenError::Read(_) | SessionOpenError::Stopped(_) => {
-            Failure::problem(error)
-        }
+        SessionOpenError::Playback(PlaybackError::Differs(_) | PlaybackError::Trimmed { .. })
+        | SessionOpenError::Read(_)
+        | SessionOpenError::Stopped(_) => Failure::problem(error),
         _ => Failure::cannot_run(error),
     }
 }

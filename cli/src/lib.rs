@@ -18,6 +18,7 @@ pub mod event_lines;
 mod exchange;
 mod finding;
 mod gap;
+mod http;
 pub mod lines;
 mod offline_bus;
 mod outcome;
@@ -27,7 +28,6 @@ mod record;
 mod replay;
 pub mod replay_check;
 mod selection;
-mod serve;
 pub mod size;
 mod stat;
 mod subscriptions;
@@ -65,7 +65,9 @@ enum Command {
     Subscriptions(subscriptions::Flags),
     Ack(ack::Flags),
     Compact(compact::Flags),
-    Serve(serve::Flags),
+    Serve(http::serve::Flags),
+    Pub(http::publish::Flags),
+    Sub(http::follow::Flags),
     Exchange(exchange::Flags),
     ReplayCheck(replay_check::Flags),
     Decode(decode::Flags),
@@ -96,7 +98,9 @@ pub fn run() -> ExitCode {
         Command::Compact(flags) => {
             compact::Settings::check(flags).and_then(|settings| compact::run(&settings))
         }
-        Command::Serve(flags) => serve::run(&flags),
+        Command::Serve(flags) => http::serve::run(&flags),
+        Command::Pub(flags) => http::publish::run(&flags),
+        Command::Sub(flags) => http::follow::run(&flags),
         Command::Exchange(flags) => exchange::run(&flags),
         Command::ReplayCheck(flags) => return replay_check::run::<Exchange>(&flags),
         Command::Decode(flags) => decode::run(&flags),

@@ -120,7 +120,14 @@ pub(crate) fn is_denied(refusal: &Refusal) -> bool {
 
 /// Says something on standard error, where it does not disturb the data. If that fails, nobody wants to know.
 pub(crate) fn say(message: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "strandline: {message}");
+    let _ = writeln!(io::stderr(), "{}: {message}", program_name());
+}
+
+/// What the program is called: a replay check is a program of its own.
+fn program_name() -> String {
+    let path = std::env::args_os().next().map(std::path::PathBuf::from);
+    let name = path.as_deref().and_then(std::path::Path::file_stem);
+    name.map_or_else(|| "strandline".into(), |name| name.to_string_lossy().into_owned())
 }
 
 /// The exit code of how a command ended; says why it failed.
@@ -143,7 +150,9 @@ pub(crate) fn exit_code(ended: Result<Ended, Failure>) -> ExitCode {
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(ToString::to_string) {
-        if !line.contains(&cause) {
+        if cause.starts_with(&line) {
+            line = cause;
+        } else if !line.contains(&cause) {
             let separator = if line.is_empty() { "" } else { ": " };
             line = format!("{line}{separator}{cause}");
         }

@@ -23,7 +23,8 @@ use base64::prelude::BASE64_STANDARD;
 use clap::{Args, Parser};
 use serde::Serialize;
 use strandline::Engine;
-use strandline::session::{Checked, Difference, replay_check};
+use strandline::InspectError;
+use strandline::session::{Checked, Difference, ReplayCheckError, replay_check};
 
 use crate::outcome::{Ended, Failure, exit_code};
 use crate::progress::Steps;
@@ -94,8 +95,18 @@ fn check<E: Engine>(flags: &Flags) -> Result<Ended, Failure> {
                 Ok(Ended::Problem)
             }
             Some(_) => Err(Failure::problem(error).context(flags.directory.display().to_string())),
-            None => Err(Failure::cannot_run(error).context(flags.directory.display().to_string())),
+            None => Err(cannot_check(error).context(flags.directory.display().to_string())),
         },
+    }
+}
+
+/// Which journal is missing says little to who has named none.
+fn cannot_check<E: std::error::Error + Send + Sync + 'static>(error: ReplayCheckError<E>) -> Failure {
+    match error {
+        ReplayCheckError::Inspect(InspectError::NoJournal(name)) => Failure::cannot_run(anyhow::anyhow!(
+            "there is no session, or not all of one: its journal `{name}` is missing; what can be done is said when the session is opened"
+        )),
+        other => Failure::cannot_run(other),
     }
 }
 

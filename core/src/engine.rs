@@ -20,7 +20,7 @@ use crate::Seq;
 /// }
 ///
 /// impl Engine for Counter {
-///     const ID: &'static str = "counter/1";
+///     const ID: &'static str = "adder/1";
 ///     type Error = std::num::ParseIntError;
 ///
 ///     fn start(setup: &[u8]) -> Result<Self, Self::Error> {
@@ -40,7 +40,8 @@ use crate::Seq;
 /// ```
 pub trait Engine: Sized {
     /// Names the engine and what its bytes mean, in at most 255 bytes. It is recorded with the setup, and a session of
-    /// another one is refused: change it when the same commands shall give other events.
+    /// another one is refused: change it when the same commands shall give other events. Sessions that were recorded are replayed by
+    /// the engine that they name; keep it as long as they matter.
     const ID: &'static str;
 
     /// Why a setup is refused.
@@ -53,7 +54,7 @@ pub trait Engine: Sized {
     /// The setup makes no sense.
     fn start(setup: &[u8]) -> Result<Self, Self::Error>;
 
-    /// Applies one command and emits what follows from it: nothing, or any number of events. A command that makes no
+    /// Applies one command, the record `seq` of the journal `input` (the first is 1), and emits what follows from it: nothing, or any number of events. A command that makes no
     /// sense is answered by an event that says so.
     fn apply(&mut self, seq: Seq, command: &[u8], events: &mut Events);
 }

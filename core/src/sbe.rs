@@ -72,7 +72,8 @@ impl Schema {
     }
 
     /// Reads a message's header: which of the known messages it is, its fixed fields, and what follows them. A newer
-    /// version may have more fields at the end of the block, which are passed over.
+    /// version may have more fields at the end of the block, which are passed over. A shorter block is refused: whoever adds
+    /// a field says here what it means where it is missing.
     ///
     /// # Errors
     /// [`SbeError`] if it is too short, of another schema or unknown.

@@ -82,10 +82,7 @@ impl Directory {
     /// # Errors
     /// [`DirectoryError`]; within a few hundredths of a second if somebody else holds the lock.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DirectoryError> {
-        let path = path.as_ref();
-        let disk = StdDisk::create(path).map_err(|error| DirectoryError::new(path, error))?;
-        let lock = lock(&disk).map_err(|error| DirectoryError::new(path, error))?;
-        Ok(Self::with_lock(disk, Some(lock)))
+        Self::open_through(path, |disk| disk)
     }
 }
 
@@ -102,6 +99,20 @@ pub(crate) fn lock(disk: &StdDisk) -> io::Result<DirectoryLock> {
 }
 
 impl<D: Disk> Directory<D> {
+    /// The same as [`open`](Directory::open), through a [layer](crate::DiskLayer) over the file system.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn open_through(
+        path: impl AsRef<Path>,
+        layer: impl FnOnce(StdDisk) -> D,
+    ) -> Result<Self, DirectoryError> {
+        let path = path.as_ref();
+        let disk = StdDisk::create(path).map_err(|error| DirectoryError::new(path, error))?;
+        let lock = lock(&disk).map_err(|error| DirectoryError::new(path, error))?;
+        Ok(Self::with_lock(layer(disk), Some(lock)))
+    }
+
     /// A directory on a disk of the caller's. Nothing is locked: the caller sees to it that there is one
     /// writer.
     #[must_use]

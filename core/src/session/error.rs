@@ -80,36 +80,69 @@ impl fmt::Display for Side {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "event {} differs: ", self.event)?;
+        let from = self.first_byte();
+        match from {
+            Some(from) => write!(f, "event {} differs at byte {from}: ", self.event)?,
+            None => write!(f, "event {} differs: ", self.event)?,
+        }
         match (&self.recorded, &self.replayed) {
             (Some(recorded), Some(replayed)) => {
-                write!(f, "recorded is {}, replayed {}", Shown(recorded), Shown(replayed))?;
+                let [recorded, replayed] = [recorded, replayed].map(|bytes| Shown { bytes, from });
+                write!(f, "recorded is {recorded}, replayed {replayed}")?;
             }
             (None, Some(replayed)) => {
-                write!(f, "it is not recorded, replayed is {}", Shown(replayed))?;
+                write!(f, "it is not recorded, replayed is {}", Shown { bytes: replayed, from })?;
                 f.write_str(" (all before it are the same; a session that a crash has stopped appends the rest when it is opened)")?;
             }
-            (Some(recorded), None) => write!(f, "recorded is {}, no command causes it", Shown(recorded))?,
+            (Some(recorded), None) => {
+                let recorded = Shown { bytes: recorded, from };
+                write!(f, "recorded is {recorded}, no command causes it")?;
+            }
             (None, None) => write!(f, "it is neither recorded nor replayed")?,
         }
         match self.command {
-            Some(command) => write!(f, "; the last command is {command}, {}", Shown(&self.command_bytes)),
+            Some(command) => {
+                let is_its_cause =
+                    if self.replayed.is_some() { "it is caused by" } else { "the last one is" };
+                let bytes = Shown { bytes: &self.command_bytes, from: None };
+                write!(f, "; {is_its_cause} command {command}, {bytes}")
+            }
             None => write!(f, "; there is no command"),
         }
     }
 }
 
-/// Bytes as hexadecimal digits, with their number where there are more.
-struct Shown<'a>(&'a [u8]);
+impl Difference {
+    /// The first byte that differs, counted from 0, where there are two payloads.
+    fn first_byte(&self) -> Option<usize> {
+        let (recorded, replayed) = (self.recorded.as_ref()?, self.replayed.as_ref()?);
+        Some(recorded.iter().zip(replayed).take_while(|(recorded, replayed)| recorded == replayed).count())
+    }
+}
+
+/// Bytes as hexadecimal digits, with their number where there are more: those around the one at `from`.
+struct Shown<'a> {
+    bytes: &'a [u8],
+    from: Option<usize>,
+}
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for byte in self.0.iter().take(SHOWN) {
+        let len = self.bytes.len();
+        // Of what is long, what stands before the difference matters least.
+        let skipped = self.from.filter(|_| len > SHOWN).map_or(0, |from| from.saturating_sub(SHOWN / 4));
+        if skipped > 0 {
+            f.write_str("...")?;
+        }
+        for byte in self.bytes.iter().skip(skipped).take(SHOWN) {
             write!(f, "{byte:02x}")?;
         }
-        match self.0.len() {
+        match len {
             0 => f.write_str("nothing"),
-            len if len > SHOWN => write!(f, "... ({len} bytes)"),
+            len if len > SHOWN => {
+                let rest = if len - skipped.min(len) > SHOWN { "..." } else { "" };
+                write!(f, "{rest} ({len} bytes)")
+            }
             _ => Ok(()),
         }
     }

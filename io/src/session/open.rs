@@ -50,6 +50,9 @@ impl Default for SessionSettings {
     }
 }
 
+/// The longest [`Engine::ID`], in bytes.
+const ENGINE_ID_BYTES_MAX: usize = 255;
+
 /// Both journals, open.
 struct Journals<D: Disk> {
     input: Journal<Pryj, D>,
@@ -68,6 +71,7 @@ impl<E: Engine + Send + 'static, D: Disk> Session<E, D> {
         setup: &[u8],
         settings: SessionSettings,
     ) -> Result<Self, SessionOpenError<E::Error>> {
+        const { assert!(E::ID.len() <= ENGINE_ID_BYTES_MAX, "the ID of an engine has at most 255 bytes") };
         E::start(setup).map_err(SessionOpenError::Start)?;
         if !exists(directory, INPUT)? && exists(directory, EVENTS)? {
             return Err(SessionOpenError::InputMissing);
@@ -115,7 +119,7 @@ impl<E: Engine + Send + 'static, D: Disk> Session<E, D> {
     }
 
     /// Opens the session of a directory, or makes one with this setup where there is none. What was recorded with
-    /// another setup goes on with that.
+    /// another setup goes on with that. Says what resuming found, where there was one.
     ///
     /// # Errors
     /// [`SessionOpenError`], as [`open`](Self::open) and [`create_new`](Self::create_new) have it.
@@ -126,10 +130,12 @@ impl<E: Engine + Send + 'static, D: Disk> Session<E, D> {
         directory: &Directory<D>,
         setup: &[u8],
         settings: SessionSettings,
-    ) -> Result<Self, SessionOpenError<E::Error>> {
+    ) -> Result<(Self, Option<Resumed>), SessionOpenError<E::Error>> {
         match Self::open(directory, settings.clone()) {
-            Err(SessionOpenError::NoSession) => Self::create_new(directory, setup, settings),
-            opened => opened.map(|(session, _)| session),
+            Err(SessionOpenError::NoSession) => {
+                Self::create_new(directory, setup, settings).map(|session| (session, None))
+            }
+            opened => opened.map(|(session, resumed)| (session, Some(resumed))),
         }
     }
 

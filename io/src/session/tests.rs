@@ -169,8 +169,12 @@ fn what_is_there_is_not_begun_again_and_what_is_not_is_not_opened() {
     let start = Adding::create_new(&directory, b"many", settings()).unwrap_err();
     assert!(matches!(start, SessionOpenError::Start(NoNumber)), "{start}");
     assert!(disk.names().is_empty(), "{:?}", disk.names());
-    Adding::open_or_create(&directory, b"100", settings()).unwrap().close().unwrap();
-    let session = Adding::open_or_create(&directory, b"another setup", settings()).unwrap();
+    let (session, resumed) = Adding::open_or_create(&directory, b"100", settings()).unwrap();
+    assert!(resumed.is_none());
+    session.close().unwrap();
+    drop(session);
+    let (session, resumed) = Adding::open_or_create(&directory, b"another setup", settings()).unwrap();
+    assert_eq!(resumed.map(|resumed| resumed.commands), Some(0));
     assert_eq!(session.durable_end(Side::Input), Seq::new(1), "the setup of the first time counts");
     drop(session);
     let again = Adding::create_new(&directory, b"100", settings()).unwrap_err();

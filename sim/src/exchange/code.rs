@@ -40,7 +40,7 @@ code! {
 code! {
     /// Whether there is trading.
     Phase {
-        /// Only the clock, halts and cancels are taken.
+        /// Orders and changes of orders are refused; the clock, cancels, halts and their ends are taken.
         Closed = 1,
         /// Orders are taken.
         Open = 2,

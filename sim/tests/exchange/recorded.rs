@@ -14,7 +14,7 @@ use tempfile::TempDir;
 pub(crate) fn session_in(path: &Path) -> Session<Exchange> {
     let directory = Directory::open(path).unwrap();
     let settings = SessionSettings::default();
-    Session::open_or_create(&directory, &Workload::setup().to_bytes(), settings).unwrap()
+    Session::open_or_create(&directory, &Workload::setup().to_bytes(), settings).unwrap().0
 }
 
 /// Runs a workload in a directory; gives how many commands were answered.

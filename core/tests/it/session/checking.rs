@@ -55,7 +55,7 @@ fn every_kind_of_difference_is_named() {
     assert_eq!(config.event, Seq::new(1), "another configuration");
     assert_eq!(
         config.to_string(),
-        "event 1 differs: recorded is 382061667465722031, replayed 392061667465722031; the last command is 1, 32"
+        "event 1 differs at byte 0: recorded is 382061667465722031, replayed 392061667465722031; it is caused by command 1, 32"
     );
 }
 

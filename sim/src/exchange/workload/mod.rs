@@ -54,7 +54,7 @@ pub enum WorkloadError {
     Setup(#[from] SetupError),
     /// There are commands already, and their order is not known.
     #[error(
-        "the session has {recorded} commands already: only a workload whose commands have an order can go on with it; use another directory"
+        "the session has {recorded} commands already: only a workload whose turns have an order (`in_turn`, --in-turn) can go on with one; use another directory"
     )]
     NotInTurn {
         /// Commands that are recorded.

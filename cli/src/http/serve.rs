@@ -1,18 +1,20 @@
 //! `serve`: an event bus over HTTP.
 
-use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use strandline::Directory;
 use strandline::bus::{BusSettings, EventBus, Retention};
-use strandline_bus::{ConnectionLimits, Guard, OwnSocket, Server, ServerSettings};
+use strandline::{Directory, StdDisk};
+use strandline_bus::{
+    ConnectionLimits, DiskMeasures, Guard, MeasuredDisk, OwnSocket, Server, ServerSettings,
+};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::token;
 use crate::outcome::{Ended, Failure, say};
 use crate::size;
 
@@ -42,9 +44,6 @@ pub(crate) struct Flags {
     max_size: Option<u64>,
 }
 
-/// The shortest token that is taken, in bytes.
-const TOKEN_BYTES_MIN: usize = 16;
-
 pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
     let guard =
         Guard { token: flags.token_file.as_deref().map(token).transpose()?, any_host: flags.unix.is_some() };
@@ -60,13 +59,19 @@ pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
         Failure::cannot_run(anyhow::Error::new(error).context("no threads to serve with"))
     })?;
-    let directory = Directory::open(&flags.directory)?;
+    let measures = DiskMeasures::default();
+    let directory = Directory::open_through(&flags.directory, |disk| measures.of(disk))?;
     let settings = settings(flags)?;
     let (bus, report) = EventBus::open(&directory, settings)?;
     if let strandline_core::Verdict::Cut(cut) = &report.events.verdict {
         say(format_args!("{}: {cut}", flags.directory.display()));
     }
-    let served = serve(&runtime, &bus, guard, flags);
+    let served = serve(
+        &runtime,
+        &bus,
+        ServerSettings { guard, disk: Some(measures), ..ServerSettings::default() },
+        flags,
+    );
     // What was accepted becomes durable also where serving failed.
     let closed = bus.close();
     served?;
@@ -80,7 +85,12 @@ fn settings(flags: &Flags) -> Result<BusSettings, Failure> {
     Ok(BusSettings::with_retention(Retention { bytes_max, compact_above, ..Retention::default() }))
 }
 
-fn serve(runtime: &Runtime, bus: &EventBus, guard: Guard, flags: &Flags) -> Result<(), Failure> {
+fn serve(
+    runtime: &Runtime,
+    bus: &EventBus<MeasuredDisk<StdDisk>>,
+    settings: ServerSettings,
+    flags: &Flags,
+) -> Result<(), Failure> {
     let limits = ConnectionLimits { connections_max: flags.max_connections, ..ConnectionLimits::default() };
     runtime.block_on(async {
         let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
@@ -88,7 +98,6 @@ fn serve(runtime: &Runtime, bus: &EventBus, guard: Guard, flags: &Flags) -> Resu
             return Err(Failure::cannot_run(anyhow::anyhow!("signals cannot be waited for")));
         };
         let end = either(terminate, interrupt);
-        let settings = ServerSettings { guard, ..ServerSettings::default() };
         let server = Server::new(bus.clone(), settings).await.map_err(Failure::problem)?;
         let not_there = |place: String| {
             move |error| {
@@ -128,20 +137,4 @@ fn told(line: std::fmt::Arguments<'_>) -> Result<(), Failure> {
 
 fn is_loopback(address: IpAddr) -> bool {
     address.is_loopback()
-}
-
-/// The token of a file: its first line.
-fn token(path: &Path) -> Result<Box<str>, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| {
-        Failure::cannot_run(anyhow::Error::new(error).context(format!("the token file {}", path.display())))
-    })?;
-    let token = text.lines().next().unwrap_or_default().trim();
-    let is_good = token.len() >= TOKEN_BYTES_MIN && token.bytes().all(|byte| byte.is_ascii_graphic());
-    if is_good {
-        return Ok(token.into());
-    }
-    Err(Failure::cannot_run(anyhow::anyhow!(
-        "the first line of {} is no token: use at least {TOKEN_BYTES_MIN} visible ASCII characters",
-        path.display()
-    )))
 }
