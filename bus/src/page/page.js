@@ -45,17 +45,17 @@ function filter() {
   return wanted;
 }
 
-/** The event before the first one that is wanted; null for what comes. */
+/** What gives the event before the first one that is wanted, of a journal. */
 function before() {
   switch (form.elements.begin.value) {
     case 'start':
-      return '0';
+      return ({ first }) => Math.max(first - 1, 0);
     case 'sequence': {
       const sequence = BigInt(form.elements.sequence.value || 1);
-      return String(sequence > 0n ? sequence - 1n : 0n);
+      return () => (sequence > 0n ? sequence - 1n : 0n);
     }
     default:
-      return null;
+      return ({ next }) => next - 1;
   }
 }
 

@@ -14,7 +14,8 @@ export class EventStream {
   #onMessage;
   #onState;
   #filter = new URLSearchParams();
-  #after = null; // the last event that was seen, as the server wrote it; null: begin with what comes
+  #begin = null;
+  #after = null; // the last event that was seen, as the server wrote it; null before it has begun
   #retryMs = 1_000;
   #run = null;
 
@@ -23,7 +24,7 @@ export class EventStream {
     this.#onState = onState;
   }
 
-  /** The last event that was seen; null before the first one. */
+  /** The last event that was seen; null before it has begun. */
   get after() {
     return this.#after;
   }
@@ -32,10 +33,11 @@ export class EventStream {
     return this.#run !== null;
   }
 
-  /** Begins anew: what matches the filter, after this event. */
-  start(filter, after) {
+  /** Begins anew: what matches the filter, after the event that `begin` makes of the journal as it is then. */
+  start(filter, begin) {
     this.#filter = filter;
-    this.#after = after;
+    this.#begin = begin;
+    this.#after = null;
     this.resume();
   }
 
@@ -81,7 +83,7 @@ export class EventStream {
   /** One connection, to its end. */
   async #read(outer, onBytes) {
     // What is published between this answer and the stream's beginning is not missed, nor if the first connection breaks.
-    const last = this.#after ?? String((await json('v1/journal')).next - 1);
+    const last = this.#after ?? String(this.#begin(await json('v1/journal')));
     outer.throwIfAborted();
     this.#after = last;
     const connection = new AbortController();

@@ -270,6 +270,10 @@ fn segments_are_retained_pinned_or_expired() {
             "{segments:?}"
         );
         assert!(segments.last().unwrap().ends_with(", retained"), "{segments:?}");
+        // The start is that of what is kept: it is no gap.
+        page.begin_at_the_start();
+        page.wait_for("document.querySelector('#events .seq')?.textContent === '25'");
+        assert_eq!(page.texts("#events .notice"), [""; 0]);
         running
     });
 }
