@@ -29,7 +29,7 @@ export class SseParser {
       from = end.index + end[0].length;
     }
     this.#line += text.slice(from);
-    this.#endedWithCr = text === '' ? false : text.endsWith('\r');
+    this.#endedWithCr = text.endsWith('\r');
     return messages;
   }
 

@@ -15,6 +15,7 @@ async ({ sse, json, metrics }) => {
     ['line feeds', 'data: a\n\ndata: b\n\n', [message('a'), message('b')]],
     ['returns', 'data: a\r\rdata: b\r\r', [message('a'), message('b')]],
     ['both', 'data: a\r\n\r\ndata: b\r\n\r\n', [message('a'), message('b')]],
+    ['both within a message', 'id: 7\r\ndata: a\r\ndata: b\r\n\r\n', [message('a\nb', '7')]],
     ['a mixture', 'data: a\r\n\ndata: b\r\r\ndata: c\n\r', [message('a'), message('b'), message('c')]],
     ['several lines', 'data: a\ndata:\ndata:  b\n\n', [message('a\n\n b')]],
     ['all fields', 'id: 7\nevent: t.x\ndata: {"a":1}\n\n', [message('{"a":1}', '7', 't.x')]],
