@@ -17,21 +17,18 @@ export function setText(target, text) {
 
 /** Makes the children of a parent what `items` says, keeping those that are there: focus stays where it is. */
 export function reconcile(parent, items, key, make, update) {
+  const wanted = new Map(items.map((item) => [String(key(item)), item]));
+  // First, so that those behind are not moved, which would take the focus from them.
+  for (const child of [...parent.children]) if (!wanted.has(child.dataset.key)) child.remove();
   const there = new Map([...parent.children].map((child) => [child.dataset.key, child]));
   let at = parent.firstElementChild;
-  for (const item of items) {
-    const name = String(key(item));
-    let child = there.get(name);
-    there.delete(name);
-    if (child === undefined) {
-      child = make(item);
-      child.dataset.key = name;
-    }
+  for (const [name, item] of wanted) {
+    const child = there.get(name) ?? make(item);
+    child.dataset.key = name;
     if (child === at) at = at.nextElementSibling;
     else parent.insertBefore(child, at);
     update(child, item);
   }
-  for (const child of there.values()) child.remove();
 }
 
 const COUNT = new Intl.NumberFormat('en');

@@ -12,7 +12,7 @@ export class JournalStrip {
   /** Shows a journal, and what the subscriptions pin of it. */
   show(journal, subscriptions) {
     const { segments } = journal;
-    this.#noteExpired(segments);
+    this.#noteExpired(journal);
     const pins = subscriptions.map((subscription) => subscription.pins).filter((pin) => pin !== null);
     const pin = pins.length === 0 ? Infinity : Math.min(...pins);
     const kept = segments.map((segment) => ({ ...segment, state: segment.end > pin ? 'pinned' : 'retained' }));
@@ -31,10 +31,10 @@ export class JournalStrip {
     setText(byId('stopped'), why === null ? '' : `The journal has stopped: ${why}`);
   }
 
-  #noteExpired(segments) {
-    const first = segments[0]?.first ?? Infinity;
-    const gone = this.#before.filter((segment) => segment.end <= first);
-    this.#expired = [...this.#expired, ...gone].filter((segment) => segment.end <= first).slice(-EXPIRED_MAX);
+  #noteExpired({ segments, next }) {
+    const first = segments[0]?.first ?? next;
+    const isGone = (segment) => segment.first < first; // by where it begins: the last one still grows
+    this.#expired = [...this.#expired, ...this.#before].filter(isGone).slice(-EXPIRED_MAX);
     this.#before = segments;
   }
 }
@@ -65,7 +65,8 @@ function drawBlock(block, described) {
 }
 
 function words({ first, end, bytes, state, segments = 1 }) {
-  const events = end > first ? `events ${count(first)} to ${count(end - 1)}` : 'no events yet';
+  const range = end - 1 === first ? `event ${count(first)}` : `events ${count(first)} to ${count(end - 1)}`;
+  const events = end > first ? range : 'no events yet';
   const many = segments > 1 ? `, ${plural(segments, 'segment')}` : '';
   return `${events}, ${size(bytes)}${many}, ${state}`;
 }

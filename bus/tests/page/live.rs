@@ -215,6 +215,13 @@ fn a_subscription_is_removed_once_it_was_asked() {
         page.wait_for("document.querySelectorAll('#subscriptions button').length === 1");
         assert_eq!(running.names(), ["tides"]);
         assert_eq!(page.evaluate("document.activeElement.id"), "subscriptions-title");
+        // Others come and go, and whoever is at a row stays there.
+        running.subscribe("berths");
+        page.wait_for("document.querySelectorAll('#subscriptions button').length === 2");
+        page.evaluate("document.querySelector('[aria-label=\"Remove berths\"]').focus()");
+        running.bus.remove("tides").unwrap();
+        page.wait_for("document.querySelectorAll('#subscriptions button').length === 1");
+        assert_eq!(page.evaluate("document.activeElement.ariaLabel"), "Remove berths");
         running
     });
 }
@@ -245,31 +252,29 @@ fn segments_are_retained_pinned_or_expired() {
     let retention = Retention { bytes_max: 1 << 20, compact_above: 200 << 10, ..Retention::default() };
     let running = Running::with(BusSettings::with_retention(retention), Guard::default());
     let payload = format!("\"{}\"", "x".repeat(30 << 10));
+    let publish = |running: &Running, events: u32| {
+        (0..events).for_each(|_| _ = running.publish("t", &payload));
+    };
     // It is there first: compaction could be faster than one that comes after the events.
     running.subscribe("ledger");
-    for _ in 0..5 {
-        running.publish("t", &payload);
-    }
     with_page(running, |running, page| {
-        page.wait_for("document.querySelectorAll('#segment-list li').length > 0");
+        page.wait_for("document.getElementById('next').textContent === '1'");
+        publish(&running, 5);
+        page.wait_for("document.getElementById('next').textContent === '6'");
         let segments = page.texts("#segment-list li");
-        assert!(
-            segments.iter().all(|segment| segment.ends_with(", pinned")),
-            "{segments:?} {:?}",
-            running.bus.subscriptions()
-        );
+        assert!(segments[0].starts_with("events 1 to "), "{segments:?}");
+        assert!(segments.iter().all(|segment| segment.ends_with(", pinned")), "{segments:?}");
         running.bus.remove("ledger").unwrap();
         page.wait_for("document.querySelectorAll('#strip .pinned').length === 0");
-        for _ in 0..20 {
-            running.publish("t", &payload);
-        }
+        publish(&running, 20);
         page.wait_for("document.querySelectorAll('#strip .expired').length > 0");
         let segments = page.texts("#segment-list li");
-        assert!(
-            segments[0].ends_with(", expired") && segments[0].starts_with("events 1 to "),
-            "{segments:?}"
-        );
-        assert!(segments.last().unwrap().ends_with(", retained"), "{segments:?}");
+        let gone = segments.iter().take_while(|segment| segment.ends_with(", expired")).count();
+        assert!(gone > 0 && segments[0].starts_with("events 1 to "), "{segments:?}");
+        assert!(segments[gone..].iter().all(|segment| segment.ends_with(", retained")), "{segments:?}");
+        let blocks =
+            page.evaluate("[...document.querySelectorAll('#strip > *')].map((block) => block.title)");
+        assert_eq!(blocks, serde_json::json!(segments));
         // The start is that of what is kept: it is no gap.
         page.begin_at_the_start();
         page.wait_for("document.querySelector('#events .seq')?.textContent === '25'");
