@@ -31,22 +31,26 @@ impl fmt::Debug for Guard {
     }
 }
 
-/// Lets a request through that names this machine and comes from no other site.
-pub(crate) async fn check_site(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    let headers = request.headers();
-    match guard.check_host(headers).and_then(|host| check_origin(headers, host)) {
-        Ok(()) => next.run(request).await,
+/// Lets a request through that names this machine: enough for what says nothing of the bus.
+pub(crate) async fn check_host(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    match guard.check_host(request.headers()) {
+        Ok(_) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }
 }
 
-/// Lets a request through that shows the token, if there is one.
-pub(crate) async fn check_token(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    match guard.check_token(request.headers()) {
+/// Lets a request through that comes from no other origin's page, and shows the token, if there is one.
+pub(crate) async fn check_client(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let checked = guard.check_host(headers).and_then(|host| check_origin(headers, host));
+    match checked.and_then(|()| guard.check_token(headers)) {
         Ok(()) => next.run(request).await,
         Err(problem) => {
+            let is_unauthorized = problem.status == StatusCode::UNAUTHORIZED;
             let mut response = problem.into_response();
-            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            if is_unauthorized {
+                response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
             response
         }
     }
@@ -77,13 +81,15 @@ impl Guard {
     }
 }
 
-/// A page may talk to the server that it came from.
+/// A page may talk to the server that it came from. Another port of this machine is the same site to a browser, and somebody
+/// else's page all the same.
 fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
-    let is_foreign = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+    let is_foreign =
+        headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none");
     let origins = headers.get_all(ORIGIN).iter().map(|origin| origin.to_str().unwrap_or_default());
     let are_own = origins.map(|origin| origin.strip_prefix("http://").or(origin.strip_prefix("https://")));
     if is_foreign || !are_own.into_iter().all(|origin| origin == Some(host)) {
-        let detail = "another site's page may not talk to this bus";
+        let detail = "another origin's page may not talk to this bus";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
     Ok(())

@@ -28,6 +28,9 @@ pub(crate) struct Incoming {
 const KNOWN: &[&str] = &["type", "source", "domain"];
 const USE: &str = "use application/cloudevents+json, application/cloudevents-batch+json, headers `ce-...`, or application/json with ?type= and ?source=";
 
+/// Notices of a stream have types that begin with this.
+const RESERVED: &str = "strandline.";
+
 /// What a request publishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Intake {
@@ -36,6 +39,17 @@ pub(crate) enum Intake {
 }
 
 impl Incoming {
+    /// What streams say themselves cannot be said by others.
+    fn checked(self) -> Result<Self, Problem> {
+        if self.event_type.starts_with(RESERVED) {
+            let detail = format!(
+                "types that begin with `{RESERVED}` are what streams say of themselves: use another one"
+            );
+            return Err(Problem::bad(detail));
+        }
+        Ok(self)
+    }
+
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
@@ -53,13 +67,14 @@ impl Incoming {
             Problem::bad("it is no CloudEvent: give it `specversion` \"1.0\", `id`, `source` and `type`")
         })?;
         event.check().map_err(|error| Problem::bad(error.to_string()))?;
-        Ok(Self {
+        let incoming = Self {
             event_type: event.event_type.to_string(),
             source: event.source.to_string(),
             domain,
             id: Some(event.id().to_string()),
             payload: text.as_bytes().to_vec(),
-        })
+        };
+        incoming.checked()
     }
 }
 
@@ -110,13 +125,14 @@ fn batch(text: &str, domain: u8) -> Result<Vec<Incoming>, Problem> {
 fn plain(parameters: &Parameters, text: &str, domain: u8) -> Result<Incoming, Problem> {
     let why = "plain JSON does not say it; or send a CloudEvent";
     serde_json::from_str::<&RawValue>(text).map_err(|error| no_json(&error))?;
-    Ok(Incoming {
+    let incoming = Incoming {
         event_type: parameters.required("type", why)?.to_string(),
         source: parameters.required("source", why)?.to_string(),
         domain,
         id: None,
         payload: text.as_bytes().to_vec(),
-    })
+    };
+    incoming.checked()
 }
 
 /// The attributes are in headers, and the body is the data.

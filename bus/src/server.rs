@@ -90,8 +90,8 @@ impl<S: Shell> Server<S> {
     pub fn router(&self) -> Router {
         let shared = Arc::clone(&self.shared);
         let guard = Arc::new(shared.settings.guard.clone());
-        let token = middleware::from_fn_with_state(Arc::clone(&guard), guard::check_token);
-        let site = middleware::from_fn_with_state(guard, guard::check_site);
+        let client = middleware::from_fn_with_state(Arc::clone(&guard), guard::check_client);
+        let host = middleware::from_fn_with_state(guard, guard::check_host);
         let count = middleware::from_fn_with_state(Arc::clone(&shared.streams.metrics), count_refusals);
         Router::new()
             .route("/v1/events", get(listen::<S>).post(publish::<S>))
@@ -101,9 +101,9 @@ impl<S: Shell> Server<S> {
             .route("/v1/journal", get(journal::<S>))
             .route("/readyz", get(ready::<S>))
             .route("/metrics", get(metrics::<S>))
-            .layer(token)
+            .layer(client)
             .merge(page::routes())
-            .layer(site)
+            .layer(host)
             .route("/healthz", get(|| async { "ok\n" }))
             .fallback(|uri: Uri| async move {
                 Problem::new(

@@ -148,6 +148,8 @@ fn more_than_a_replay_delivers_is_a_gap_and_moves_no_place() {
         let gap =
             json!({"from": 1, "to": 1_001, "count": 1_001, "reason": "too_many", "resume_after": 1_001});
         assert_eq!(data, gap);
+        let states: Vec<_> = running.bus.subscriptions().iter().map(|status| status.state.label()).collect();
+        assert_eq!(states, ["LIVE"], "nobody has to acknowledge it");
         running.bus.publish(draft(b"\"next\"")).unwrap();
         assert_eq!(ids(&mut stream, 1).await, [1_002]);
         let mut exact = running.stream("?last_sequence=2", &[]).await;

@@ -51,9 +51,14 @@ fn no_other_sites_page_is_let_through() {
             "Origin: http://localhost:3000",
             "Origin: http://localhost.evil.example",
             "Sec-Fetch-Site: cross-site",
+            "Sec-Fetch-Site: same-site",
         ] {
             assert_eq!(status(foreign).await, 403, "{foreign}");
         }
+        // A link from elsewhere may lead to the page.
+        let linked =
+            running.send("GET", "/", &["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"], b"");
+        assert_eq!(linked.await.status, 200);
     });
 }
 

@@ -135,6 +135,12 @@ fn what_is_no_event_is_refused_with_a_reason() {
                 400,
                 "control",
             ),
+            (
+                &[STRUCTURED],
+                br#"{"specversion":"1.0","id":"1","source":"/s","type":"strandline.gap"}"#.to_vec(),
+                400,
+                "strandline.",
+            ),
             (&[BATCH], b"{}".to_vec(), 400, "JSON"),
             (&[PLAIN], b"".to_vec(), 400, "JSON"),
             (&["Content-Type: text/html"], b"x".to_vec(), 415, "text/html"),

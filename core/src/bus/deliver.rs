@@ -167,6 +167,7 @@ impl super::Subscription {
             }
             Phase::Replaying { .. } => {
                 current.phase = Phase::Live;
+                self.go_live();
                 None
             }
             _ => Some(Delivery::CaughtUp),

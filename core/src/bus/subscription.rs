@@ -273,6 +273,13 @@ impl Subscription {
         }
     }
 
+    /// Nobody acknowledges the end of what was missed where nothing is kept: it is live by itself.
+    pub(super) fn go_live(&mut self) {
+        if let Some(state) = next_state(Some(self.state), Trigger::AcknowledgeEnd) {
+            self.state = state;
+        }
+    }
+
     /// The gap as it is told now. From then on its acknowledgement is awaited, if the subscription is durable.
     pub(super) fn tell_gap(&mut self, view: &View<Pcpj>) -> Option<SubscriptionGap> {
         let (end, gap) = (view.durable_end(), self.gap?);
@@ -287,6 +294,7 @@ impl Subscription {
         } else {
             (connection.phase, connection.undelivered) = (Phase::Live, None);
             self.gap = None;
+            self.go_live();
             (self.passed, self.pointer) = (told.resume_after.next(), told.resume_after);
         }
         Some(told)

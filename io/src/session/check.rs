@@ -23,6 +23,8 @@ use crate::segment_reader::Target;
 use crate::std_disk::StdDisk;
 use digest::DigestThread;
 
+/// After so many looks at which nobody was at work and nothing had changed, nothing will.
+const QUIET_LOOKS: u32 = 3;
 /// Pauses in which a session that runs records what is in flight: doubled each time, five seconds in all.
 const PAUSE_MIN: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(2_560);
@@ -125,8 +127,11 @@ fn beside<E: Engine>(
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Checked, ReplayCheckError<E::Error>> {
     let input = readable(Side::Input, scanned(disk, INPUT, TRIES)?)?;
-    let (mut seen, mut pause) = (None, PAUSE_MIN);
+    let (mut seen, mut quiet, mut pause) = (None, 0, PAUSE_MIN);
+    // Who cannot be asked is taken to be at work.
+    let is_free = || matches!(disk.is_locked(), Ok(false));
     loop {
+        let was_free = is_free();
         let events = readable(Side::Events, scanned(disk, EVENTS, TRIES)?)?;
         let end = events.report.end;
         // A command is there before its events are.
@@ -136,9 +141,9 @@ fn beside<E: Engine>(
         };
         let checked = play_back::<E, _>(disk, &events, &input, has_more, &mut progress);
         let Err(error) = checked else { return checked };
-        // Who cannot be asked is taken to be at work.
-        let is_over = seen == Some(end) && matches!(disk.is_locked(), Ok(false));
-        if is_over || !is_of_the_end(&error) || pause > PAUSE_MAX {
+        // A session may have come and gone between two looks.
+        quiet = if seen == Some(end) && was_free && is_free() { quiet + 1 } else { 0 };
+        if quiet == QUIET_LOOKS || !is_of_the_end(&error) || pause > PAUSE_MAX {
             return Err(error);
         }
         seen = Some(end);
