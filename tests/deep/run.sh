@@ -4,6 +4,7 @@
 #   tests/deep/run.sh           all of it
 #   tests/deep/run.sh kills     1,000 kills of a real writer (KILLS, KILLS_SEED)
 #   tests/deep/run.sh sessions  200 kills of a session of the exchange, each gone on with (KILLS, KILLS_SEED)
+#   tests/deep/run.sh server    100 kills of a server under load (KILLS)
 #   tests/deep/run.sh full      file systems of a few mebibytes that are really full; needs root and mount
 #   tests/deep/run.sh replay    the replay check of ten million events (REPLAY_EVENTS); needs 2.5 GB of disk
 set -euo pipefail
@@ -22,6 +23,12 @@ sessions() {
     STRANDLINE_KILLS=${KILLS:-200} STRANDLINE_KILLS_SEED=${KILLS_SEED:-1} \
         cargo test --quiet --release --locked -p strandline-cli --test it -- \
         exchange::a_session_that_is_killed_again_and_again_goes_on_as_if_it_had_not_been
+}
+
+server() {
+    STRANDLINE_KILLS=${KILLS:-100} \
+        cargo test --quiet --release --locked -p strandline-cli --test it -- \
+        http::every_event_that_was_answered_reaches_every_durable_subscriber_in_order
 }
 
 mounted=''
@@ -73,11 +80,13 @@ replay() {
 case ${1:-all} in
     kills) kills ;;
     sessions) sessions ;;
+    server) server ;;
     full) full ;;
     replay) replay ;;
     all)
         kills
         sessions
+        server
         full
         replay
         ;;

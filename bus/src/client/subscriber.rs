@@ -74,6 +74,9 @@ pub struct Subscriber<C = Address> {
     follow: Follow,
     /// The last event that was given out; at first, the one that was processed.
     last: Option<u64>,
+    /// The last event that is to be acknowledged, and whether the server has not taken that yet.
+    processed: Option<u64>,
+    owes: bool,
     /// Whether the server was told where to begin.
     was_told: bool,
     backoff: Backoff,
@@ -124,7 +127,16 @@ impl Follow {
 impl<C: Connect> Subscriber<C> {
     pub(super) fn new(client: Client<C>, follow: Follow) -> Self {
         let (last, backoff) = (follow.last_sequence, Backoff::new(client.seed));
-        Self { client, follow, last, was_told: false, backoff, connection: None }
+        Self {
+            client,
+            follow,
+            last,
+            processed: None,
+            owes: false,
+            was_told: false,
+            backoff,
+            connection: None,
+        }
     }
 
     /// What comes next. Connects, and connects again, as often as it takes.
@@ -148,15 +160,22 @@ impl<C: Connect> Subscriber<C> {
         }
     }
 
-    /// Acknowledges what was processed. Without a name, nothing is to be told to the server.
+    /// Acknowledges everything up to an event. Where the server cannot be reached, or was started anew and does not know yet that
+    /// the event was delivered, that is done after the next connect, by [`next`](Self::next). Without a name, nothing is to be told to the
+    /// server.
     ///
     /// # Errors
-    /// [`ClientError`].
-    pub async fn acknowledge(&self, sequence: u64) -> Result<(), ClientError> {
-        match &self.follow.subscription {
-            Some(name) => self.client.acknowledge(name, sequence).await,
-            None => Ok(()),
+    /// [`ClientError`] where trying again would not help.
+    pub async fn acknowledge(&mut self, sequence: u64) -> Result<(), ClientError> {
+        let Some(name) = &self.follow.subscription else { return Ok(()) };
+        self.processed = Some(sequence);
+        match self.client.acknowledge(name, sequence).await {
+            Ok(()) => self.owes = false,
+            Err(ClientError::Refused { status: StatusCode::CONFLICT, .. }) => self.owes = true,
+            Err(error) if error.is_passing() => self.owes = true,
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     /// What the connection gives; nothing where it has to be asked again.
@@ -176,7 +195,30 @@ impl<C: Connect> Subscriber<C> {
             connection.messages.extend(messages);
             return Ok(None);
         };
-        self.understand(message)
+        let delivered = self.understand(message)?;
+        let Some(again) = delivered.as_ref().and_then(|delivered| self.had_before(delivered)) else {
+            if let Some(Delivered::Event { sequence, .. }) = delivered {
+                self.last = Some(sequence);
+            }
+            return Ok(delivered);
+        };
+        // What was processed when the last connection broke is acknowledged now.
+        if let Some(processed) = self.processed.filter(|processed| self.owes && *processed <= again) {
+            self.acknowledge(processed).await?;
+        }
+        Ok(None)
+    }
+
+    /// Whether it was given out already, or acknowledged, and was delivered again all the same: up to which event.
+    fn had_before(&self, delivered: &Delivered) -> Option<u64> {
+        self.follow.subscription.as_ref()?;
+        match *delivered {
+            Delivered::Event { sequence, .. } => (self.last >= Some(sequence)).then_some(sequence),
+            Delivered::Awaiting { sequence } => {
+                (self.owes && self.processed >= Some(sequence)).then_some(sequence)
+            }
+            Delivered::Gap(_) => None,
+        }
     }
 
     fn understand(&mut self, message: Message) -> Result<Option<Delivered>, ClientError> {
@@ -185,7 +227,7 @@ impl<C: Connect> Subscriber<C> {
             ("strandline.gap", None) => {
                 let gap: DeliveredGap = serde_json::from_str(&message.data).map_err(bad)?;
                 // After a wiped journal, lower numbers are other events.
-                self.last = Some(gap.resume_after);
+                (self.last, self.owes) = (Some(gap.resume_after), false);
                 Ok(Some(Delivered::Gap(gap)))
             }
             ("strandline.awaiting", None) => {
@@ -199,11 +241,6 @@ impl<C: Connect> Subscriber<C> {
             (_, Some(id)) => {
                 let sequence =
                     id.parse().map_err(|_| ClientError::Answer(format!("`{id}` is no sequence number")))?;
-                if self.follow.subscription.is_some() && self.last >= Some(sequence) {
-                    // Given out already, and not acknowledged when the connection broke.
-                    return Ok(None);
-                }
-                self.last = Some(sequence);
                 Ok(Some(Delivered::Event { sequence, event_type: message.event, data: message.data }))
             }
             // What a later server says beside events.

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory that is gone after the test, and a journal's place in it.
 pub(crate) struct Place {
-    _root: TempDir,
+    root: TempDir,
     pub(crate) journal: PathBuf,
 }
 
@@ -27,11 +27,16 @@ impl Place {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let journal = root.path().join("journal");
-        Self { _root: root, journal }
+        Self { root, journal }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.journal.join(name)
+    }
+
+    /// Something beside the journal's directory.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
     }
 
     /// `strandline COMMAND JOURNAL FLAGS` without input.
@@ -187,6 +192,13 @@ impl Running {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.lines.iter().collect()
+    }
+
+    /// Tells it to end, waits, and gives the exit code, and the rest of standard output and error.
+    pub(crate) fn terminate(self) -> (i32, Vec<String>, String) {
+        let told = Command::new("kill").arg(self.child.id().to_string()).status();
+        assert!(told.unwrap().success());
+        self.finish()
     }
 
     /// Closes its input, waits, and gives the exit code, and the rest of standard output and error.
