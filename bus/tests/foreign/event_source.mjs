@@ -90,7 +90,7 @@ class Heard {
 
   constructor(url) {
     this.source = new EventSource(url)
-    for (const type of ['open', 'error', 'order', 'strandline.gap', 'strandline.shutdown', 'strandline.ended']) {
+    for (const type of ['open', 'error', 'order', 'strandline.gap', 'strandline.awaiting', 'strandline.shutdown', 'strandline.ended']) {
       this.source.addEventListener(type, message => {
         this.all.push(message)
         this.#waiting?.()
@@ -210,6 +210,32 @@ async function beginsWhereItWas() {
   await server.end()
 }
 
-for (const check of [goesOn, isTold, isTooLate, beginsWhereItWas]) await check()
+// A durable subscription: it goes on where it was cut, and another one behind what was acknowledged.
+async function keepsItsPlace() {
+  const server = await serve('durable')
+  const proxy = await Proxy.to(server.port)
+  await publish(server, 3)
+  const first = new Heard(`${proxy.events}?subscription=a%20b&last_sequence=0`)
+  await first.until('strandline.awaiting', 1)
+  proxy.cut()
+  await first.until('open', 2)
+  await publish(server, 1)
+  await first.until('order', 4)
+  assert.deepEqual(first.ids, [1, 2, 3, 4])
+  const body = JSON.stringify({sequence: 2})
+  const answer = await fetch(`${server.origin}/v1/subscriptions/a%20b/ack`, {method: 'POST', body})
+  assert.equal(answer.status, 204)
+  const second = new Heard(`${server.events}?subscription=a%20b`)
+  await first.until('strandline.ended', 1)
+  // It would come again, and take the subscription back.
+  first.source.close()
+  await second.until('order', 2)
+  assert.deepEqual(second.ids, [3, 4])
+  second.source.close()
+  proxy.end()
+  await server.end()
+}
+
+for (const check of [goesOn, isTold, isTooLate, beginsWhereItWas, keepsItsPlace]) await check()
 console.log('node, eventsource: nothing was repeated, and nothing missed unknowingly')
 process.exit(0)

@@ -35,7 +35,7 @@ serve() {
   mkfifo "$work/told"
   "$strandline" serve "$work/$directory" --listen 127.0.0.1:0 "$@" >"$work/told" 2>>"$work/servers.txt" &
   servers+=($!)
-  read -r _ _ address <"$work/told"
+  read -r _ _ address <"$work/told" || { echo "$strandline did not start to serve"; exit 1; }
   rm "$work/told"
 }
 
@@ -56,7 +56,7 @@ run_python() {
   command -v python3 >/dev/null || { skip Python 'it is not installed'; return; }
   if ! { python3 -m venv "$work/python" && timeout 30 "$work/python/bin/pip" install -q --no-cache-dir --retries 0 \
     --timeout 10 --disable-pip-version-check cloudevents==2.2.0; } >"$work/installed.txt" 2>&1; then
-    skip Python "cloudevents 2.2.0 cannot be installed: $(tail -n 1 "$work/installed.txt")"
+    skip Python "cloudevents 2.2.0 cannot be installed: $(grep -m 1 -i error "$work/installed.txt" || echo 'it takes too long')"
     return
   fi
   serve python
@@ -78,7 +78,7 @@ run_node() {
   if ! timeout 30 npm install --prefix "$work/node" --cache "$work/npm" --ignore-scripts --no-audit --no-fund \
     --no-update-notifier --fetch-retries 0 --fetch-timeout 10000 eventsource@4.1.1 cloudevents@10.0.0 \
     >"$work/installed.txt" 2>&1; then
-    skip node "eventsource 4.1.1 and cloudevents 10.0.0 cannot be installed: $(tail -n 1 "$work/installed.txt")"
+    skip node "eventsource 4.1.1 and cloudevents 10.0.0 cannot be installed: $(grep -m 1 -i error "$work/installed.txt" || echo 'it takes too long')"
     return
   fi
   # Modules are looked for beside the script.
