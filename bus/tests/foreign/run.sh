@@ -49,7 +49,7 @@ run_curl() {
   serve small --max-connections 1
   local small=$address
   serve curl
-  timeout 60 bash "$here/curl.sh" "$address" "$guarded" "$(cat "$work/token")" "$small"
+  timeout --foreground 60 bash "$here/curl.sh" "$address" "$guarded" "$(cat "$work/token")" "$small"
 }
 
 run_python() {
@@ -60,7 +60,7 @@ run_python() {
     return
   fi
   serve python
-  timeout 60 "$work/python/bin/python" -B "$here/cloud_events.py" "$address"
+  timeout --foreground 60 "$work/python/bin/python" -B "$here/cloud_events.py" "$address"
 }
 
 run_node() {
@@ -84,8 +84,8 @@ run_node() {
   # Modules are looked for beside the script.
   cp "$here"/*.mjs "$work/node"
   serve node
-  timeout 60 node "$work/node/cloud_events.mjs" "$address"
-  timeout 60 node "$work/node/event_source.mjs" "$strandline" "$work/followed"
+  timeout --foreground 60 node "$work/node/cloud_events.mjs" "$address"
+  timeout --foreground 60 node "$work/node/event_source.mjs" "$strandline" "$work/followed"
 }
 
 run_curl
