@@ -10,7 +10,11 @@ import {EventSource} from 'eventsource'
 const [strandline, directory] = process.argv.slice(2)
 const children = new Set()
 process.on('exit', () => children.forEach(child => child.kill()))
-process.on('SIGTERM', () => process.exit(1))
+let awaited = 'a server'
+process.on('SIGTERM', () => {
+  console.log(`node, eventsource: in vain waited for ${awaited}`)
+  process.exit(1)
+})
 
 async function serve(name, port = 0, ...flags) {
   const child = spawn(strandline, ['serve', `${directory}-${name}`, '--listen', `127.0.0.1:${port}`, ...flags], {stdio: ['ignore', 'pipe', 'inherit']})
@@ -108,7 +112,10 @@ class Heard {
 
   // Waits until so many of a type were heard; gives the last of them.
   async until(type, count) {
-    while (this.of(type).length < count) await new Promise(resolve => (this.#waiting = resolve))
+    while (this.of(type).length < count) {
+      awaited = `${count} of ${type}; heard ${this.all.map(message => `${message.type} ${message.lastEventId ?? ''}`)}`
+      await new Promise(resolve => (this.#waiting = resolve))
+    }
     return this.of(type)[count - 1]
   }
 }
