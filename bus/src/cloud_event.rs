@@ -97,7 +97,7 @@ fn check_member(name: &str, value: &str) -> Result<(), BadAttribute> {
     check_attribute(name)?;
     let value = serde_json::from_str(value).unwrap_or(serde_json::Value::Null);
     match value {
-        serde_json::Value::String(text) if name == "time" && text.parse::<jiff::Timestamp>().is_err() => {
+        serde_json::Value::String(text) if name == "time" && !is_rfc_3339(&text) => {
             Err(BadAttribute::Time { time: text.chars().take(40).collect() })
         }
         serde_json::Value::String(text) if text.is_empty() && STRINGS.contains(&name) => {
@@ -113,6 +113,22 @@ fn check_member(name: &str, value: &str) -> Result<(), BadAttribute> {
         }
         _ => Err(BadAttribute::Value { name: name.into() }),
     }
+}
+
+/// Whether it is a timestamp by the letter of RFC 3339. More is understood here, such as a time zone's name in brackets, but not by
+/// those who read the event.
+fn is_rfc_3339(text: &str) -> bool {
+    let shape: Vec<u8> = text.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte }).collect();
+    let Some((b"0000-00-00", [b'T' | b't', time @ ..])) = shape.split_at_checked(10) else { return false };
+    let Some((b"00:00:00", rest)) = time.split_at_checked(8) else { return false };
+    let offset = match rest.strip_prefix(b".0") {
+        Some(fraction) => {
+            let digits = fraction.iter().take_while(|byte| **byte == b'0').count();
+            fraction.split_at(digits).1
+        }
+        None => rest,
+    };
+    matches!(offset, b"Z" | b"z" | b"+00:00" | b"-00:00") && text.parse::<jiff::Timestamp>().is_ok()
 }
 
 impl<'a> CloudEvent<'a> {
@@ -262,6 +278,37 @@ mod tests {
             serde_json::to_string(&event.attributes()).unwrap(),
             r#"{"specversion":"1.0","id":"1","source":"/ä","type":"t","n":1.50}"#.replace("/ä", r"/\u00e4")
         );
+    }
+
+    #[test]
+    fn a_time_is_what_the_standard_says_and_no_more() {
+        for time in [
+            "2026-11-30T12:00:00Z",
+            "2026-11-30t12:00:00z",
+            "2026-11-30T23:59:60Z",
+            "2026-11-30T12:00:00.123456789+05:45",
+            "2026-11-30T12:00:00.5-08:00",
+        ] {
+            assert!(is_rfc_3339(time), "{time}");
+        }
+        for time in [
+            "",
+            "2026-11-30",
+            "2026-11-30T12:00:00",
+            "2026-11-30 12:00:00Z",
+            "2026-11-30T12:00Z",
+            "2026-11-30T12:00:00,5Z",
+            "2026-11-30T12:00:00.Z",
+            "2026-11-30T12:00:00+01",
+            "2026-11-30T12:00:00+0100",
+            "2026-11-30T12:00:00+01:00[Europe/Berlin]",
+            "20261130T120000Z",
+            "2026-13-30T12:00:00Z",
+            "2026-11-30T12:00:00+99:00",
+            "2026-11-30T12:00:00Zé",
+        ] {
+            assert!(!is_rfc_3339(time), "{time}");
+        }
     }
 
     #[test]

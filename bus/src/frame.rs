@@ -129,10 +129,13 @@ fn wrapped(event: &Event<'_>, text: Option<&str>) -> String {
     serde_json::to_string(&wrapped).unwrap_or_default()
 }
 
-/// What a stream says beside events. These have no id: they do not move the place of whoever listens.
+/// What a stream says beside events. It has no id, and does not move the place of whoever listens; but for the one that says where
+/// that is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
     Gap(SubscriptionGap),
+    /// The stream begins behind this event: what is published next comes.
+    Live(Seq),
     /// Nothing more until this is acknowledged.
     Awaiting(Seq),
     /// Another connection has the subscription now, or it was removed.
@@ -163,6 +166,8 @@ impl Notice {
                 };
                 frame(None, "strandline.gap", &serde_json::to_string(&document).unwrap_or_default())
             }
+            // The one with a number: whoever is cut off before the first event comes again with it, and misses nothing.
+            Self::Live(last) => frame(Some(*last), "strandline.live", &format!("{{\"last_sequence\":{last}}}")),
             Self::Awaiting(sequence) => {
                 frame(None, "strandline.awaiting", &format!("{{\"sequence\":{sequence}}}"))
             }

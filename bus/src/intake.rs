@@ -1,6 +1,8 @@
 //! Events as they are published: CloudEvents 1.0 in the structured, the batched and the binary mode of its HTTP binding, or
 //! plain JSON with type and source in the query.
 
+use std::borrow::Cow;
+
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use base64::Engine as _;
@@ -146,7 +148,11 @@ fn binary(
     for (name, value) in headers {
         let Some(name) = name.as_str().strip_prefix("ce-") else { continue };
         check_attribute(name).map_err(|error| Problem::bad(error.to_string()))?;
-        let value = unescaped(value.as_bytes())
+        if matches!(name, "data" | "data_base64") {
+            return Err(Problem::bad(format!("`{name}` is no attribute: send the data as the body")));
+        }
+        let value = unquoted(value.as_bytes())
+            .and_then(|value| unescaped(&value))
             .ok_or_else(|| Problem::bad(format!("the header `ce-{name}` is no percent-encoded UTF-8")))?;
         if event.insert(name.to_string(), Value::String(value)).is_some() {
             return Err(Problem::bad(format!("the header `ce-{name}` is given twice: give it once")));
@@ -167,7 +173,8 @@ fn binary(
 
 /// The member `,"data":...` or `,"data_base64":...`.
 fn data_member(content_type: Option<&str>, body: &[u8]) -> Result<String, Problem> {
-    let media_type = content_type.unwrap_or("application/json").split(';').next().unwrap_or_default().trim();
+    let content_type = content_type.unwrap_or("application/json").to_ascii_lowercase();
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
     let is_json =
         media_type == "application/json" || media_type.ends_with("+json") || media_type == "text/json";
     if is_json {
@@ -181,6 +188,23 @@ fn data_member(content_type: Option<&str>, body: &[u8]) -> Result<String, Proble
     })
 }
 
+/// A header's value without the double quotes that older senders put around it (RFC 7230, 3.2.6); nothing if they do not match.
+fn unquoted(value: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let Some(quoted) = value.strip_prefix(b"\"") else { return Some(value.into()) };
+    let mut bytes = Vec::with_capacity(quoted.len());
+    let mut rest = quoted;
+    loop {
+        match rest {
+            [b'"'] => return Some(bytes.into()),
+            [b'"', ..] | [] => return None,
+            [b'\\', byte, after @ ..] | [byte, after @ ..] => {
+                bytes.push(*byte);
+                rest = after;
+            }
+        }
+    }
+}
+
 /// A header's value without percent-encoding, if it is UTF-8 then.
 fn unescaped(value: &[u8]) -> Option<String> {
     let mut bytes = Vec::with_capacity(value.len());
@@ -189,7 +213,9 @@ fn unescaped(value: &[u8]) -> Option<String> {
         rest = after;
         if *byte == b'%' {
             let (digits, after) = rest.split_at_checked(2)?;
-            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+            // A sign would be read as part of the number.
+            let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
             rest = after;
         } else {
             bytes.push(*byte);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
@@ -101,6 +101,10 @@ impl<S: Shell> Server<S> {
             .route("/v1/journal", get(journal::<S>))
             .route("/readyz", get(ready::<S>))
             .route("/metrics", get(metrics::<S>))
+            .method_not_allowed_fallback(|method: Method| async move {
+                let detail = format!("{method} is not for this address: the header `Allow` says what is");
+                Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail)
+            })
             .layer(client)
             .merge(page::routes())
             .layer(host)

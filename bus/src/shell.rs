@@ -47,6 +47,9 @@ pub trait Shell: Clone + Send + Sync + 'static {
     /// The first event that is kept.
     fn first(&self) -> Seq;
 
+    /// The last event that is durable; 0 if there never was one.
+    fn last(&self) -> Seq;
+
     /// How the journal of events stands.
     fn journal(&self) -> JournalStatus;
 
@@ -135,6 +138,10 @@ impl<D: Disk> Shell for EventBus<D> {
 
     fn first(&self) -> Seq {
         self.events().first()
+    }
+
+    fn last(&self) -> Seq {
+        self.events().durable_end().previous()
     }
 
     fn journal(&self) -> JournalStatus {

@@ -87,6 +87,11 @@ pub(crate) async fn answer<S: Shell>(
     wanted: Wanted,
 ) -> Result<Response, Problem> {
     let Wanted { subscribe, acknowledges } = wanted;
+    let mut greeting = format!("retry: {RETRY_MS}\n\n").into_bytes();
+    if subscribe.name.is_none() && subscribe.last_sequence.is_none() {
+        // Before the subscription begins: what is published in between was not given out, and would come again.
+        greeting.extend(Notice::Live(shell.last()).frame());
+    }
     let subscriber = shell.subscribe(subscribe).await?;
     streams.metrics.streams.inc();
     let stream = EventStream {
@@ -97,8 +102,7 @@ pub(crate) async fn answer<S: Shell>(
         heartbeat: Instant::now() + HEARTBEAT,
         is_over: false,
     };
-    let greeting = Bytes::from(format!("retry: {RETRY_MS}\n\n"));
-    let frames = stream::unfold((Some(greeting), stream), |(greeting, mut stream)| async move {
+    let frames = stream::unfold((Some(Bytes::from(greeting)), stream), |(greeting, mut stream)| async move {
         let frame = match greeting {
             Some(greeting) => greeting,
             None => stream.next().await?,

@@ -238,6 +238,11 @@ impl<C: Connect> Subscriber<C> {
             ("strandline.shutdown", None) => {
                 Err(ClientError::Connection(std::io::Error::other("the server ended")))
             }
+            ("strandline.live", Some(id)) => {
+                // Where it begins, so that it can come again before the first event.
+                self.last = self.last.or(id.parse().ok());
+                Ok(None)
+            }
             (_, Some(id)) => {
                 let sequence =
                     id.parse().map_err(|_| ClientError::Answer(format!("`{id}` is no sequence number")))?;

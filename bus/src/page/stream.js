@@ -108,6 +108,7 @@ export class EventStream {
 
   #take(message) {
     if (message.id !== null) this.#after = message.id;
+    if (message.type === 'strandline.live') return; // where it begins, and nothing to show
     const notice = message.id === null ? message.type : null;
     // A gap that was told is not told again.
     if (notice === 'strandline.gap') this.#after = String(JSON.parse(message.data).resume_after);

@@ -42,6 +42,22 @@ fn a_stream_begins_where_the_client_says() {
 }
 
 #[test]
+fn who_is_cut_off_before_the_first_event_misses_nothing() {
+    with_server(|running| async move {
+        publish(&running, 1..=2).await;
+        drop(running.stream("", &[]).await);
+        publish(&running, 3..=3).await;
+        // As a client does by itself, with the number of the last event that it had: the one that said where it stands.
+        assert_eq!(ids(&mut running.stream("", &["Last-Event-ID: 2"]).await, 1).await, [3]);
+        let mut events = running.client().follow(Follow::live());
+        let waits = tokio::time::timeout(std::time::Duration::from_millis(50), events.next());
+        assert!(waits.await.is_err(), "nothing is new");
+        publish(&running, 4..=4).await;
+        assert!(matches!(events.next().await.unwrap(), Delivered::Event { sequence: 4, .. }));
+    });
+}
+
+#[test]
 fn what_is_no_sequence_number_is_refused() {
     with_server(|running| async move {
         for value in [

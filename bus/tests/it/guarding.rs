@@ -153,7 +153,9 @@ fn a_unix_socket_is_its_owners_and_is_gone_afterwards() {
 fn what_is_not_there_is_said_and_counted() {
     with_server(|running| async move {
         running.get("/nothing").await.refuses(404, "/nothing");
-        assert_eq!(running.send("PUT", "/v1/events", &[], b"").await.status, 405);
+        let put = running.send("PUT", "/v1/events", &[], b"").await;
+        put.refuses(405, "PUT");
+        assert!(put.head.contains("allow: get,head,post"), "{put:?}");
         assert_eq!(running.get("/readyz").await.status, 200);
         let journal = running.get("/v1/journal").await.json();
         assert_eq!((&journal["first"], &journal["next"]), (&serde_json::json!(1), &serde_json::json!(1)));

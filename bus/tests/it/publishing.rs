@@ -96,6 +96,26 @@ fn attributes_in_headers_and_data_of_any_kind_survive() {
 }
 
 #[test]
+fn a_header_in_double_quotes_is_what_they_enclose() {
+    with_server(|running| async move {
+        let headers = [
+            "ce-specversion: 1.0",
+            "ce-id: \"1\"",
+            "ce-source: /shop",
+            "ce-type: t",
+            r#"ce-subject: "a \"b\" \\ 100%25""#,
+            "Content-Type: Application/JSON",
+        ];
+        let answer = running.send("POST", "/v1/events", &headers, b"[1]").await;
+        assert_eq!(answer.json(), json!({"sequence": 1}));
+        let found: serde_json::Value = serde_json::from_str(&stored(&running, 1)).unwrap();
+        let wanted = json!({"specversion": "1.0", "id": "1", "source": "/shop", "type": "t",
+            "subject": r#"a "b" \ 100%"#, "datacontenttype": "Application/JSON", "data": [1]});
+        assert_eq!(found, wanted);
+    });
+}
+
+#[test]
 fn plain_json_needs_a_type_and_a_source() {
     with_server(|running| async move {
         let answer = running.send("POST", "/v1/events?type=t&source=%2Fs", &[PLAIN], b"[1, 2]").await;
@@ -145,6 +165,10 @@ fn what_is_no_event_is_refused_with_a_reason() {
             (&[PLAIN], b"".to_vec(), 400, "JSON"),
             (&["Content-Type: text/html"], b"x".to_vec(), 415, "text/html"),
             (&[], b"x".to_vec(), 415, "no content type"),
+            (&["ce-specversion: 1.0", "ce-id: %+1"], b"".to_vec(), 400, "percent"),
+            (&["ce-specversion: 1.0", "ce-id: \"1"], b"".to_vec(), 400, "`ce-id`"),
+            (&["ce-specversion: 1.0", "ce-id: \"1\"2"], b"".to_vec(), 400, "`ce-id`"),
+            (&["ce-specversion: 1.0", "ce-data: 1"], b"".to_vec(), 400, "as the body"),
             (&["ce-specversion: 1.0", "ce-id: %zz"], b"".to_vec(), 400, "percent"),
             (
                 &["ce-specversion: 1.0", "ce-id: 1", "ce-source: s", "ce-type: t", PLAIN],
