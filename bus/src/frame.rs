@@ -167,7 +167,9 @@ impl Notice {
                 frame(None, "strandline.gap", &serde_json::to_string(&document).unwrap_or_default())
             }
             // The one with a number: whoever is cut off before the first event comes again with it, and misses nothing.
-            Self::Live(last) => frame(Some(*last), "strandline.live", &format!("{{\"last_sequence\":{last}}}")),
+            Self::Live(last) => {
+                frame(Some(*last), "strandline.live", &format!("{{\"last_sequence\":{last}}}"))
+            }
             Self::Awaiting(sequence) => {
                 frame(None, "strandline.awaiting", &format!("{{\"sequence\":{sequence}}}"))
             }

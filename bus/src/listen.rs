@@ -108,11 +108,22 @@ impl<S: Shell> Server<S> {
     /// Serves until `end` is over; then tells all streams, and lets the connections go.
     pub async fn serve<L: Listener>(
         &self,
+        listener: L,
+        limits: ConnectionLimits,
+        end: impl Future<Output = ()>,
+    ) {
+        self.serve_router(self.router(), listener, limits, end).await;
+    }
+
+    /// The same for a router of one's own, with this server's [routes](Self::router) in it.
+    pub async fn serve_router<L: Listener>(
+        &self,
+        router: Router,
         mut listener: L,
         limits: ConnectionLimits,
         end: impl Future<Output = ()>,
     ) {
-        let connections = Connections::new(self.router(), limits, Arc::clone(self.metrics()));
+        let connections = Connections::new(router, limits, Arc::clone(self.metrics()));
         let mut end = std::pin::pin!(end);
         loop {
             let accepted = tokio::select! {

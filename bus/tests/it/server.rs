@@ -128,9 +128,13 @@ impl Running {
         assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
         assert!(head.to_ascii_lowercase().contains("content-type: text/event-stream"), "{head}");
         assert_eq!(frames.next().await.as_deref(), Some("retry: 1000"));
-        if !query.contains("last_sequence") && !query.contains("subscription") && !headers.contains("Last-Event-ID") {
+        if !query.contains("last_sequence")
+            && !query.contains("subscription")
+            && !headers.contains("Last-Event-ID")
+        {
             let last = self.bus.events().durable_end().previous().get();
-            let live = (Some(last), "strandline.live".to_string(), serde_json::json!({"last_sequence": last}));
+            let live =
+                (Some(last), "strandline.live".to_string(), serde_json::json!({"last_sequence": last}));
             assert_eq!(frames.event().await, live);
         }
         frames
