@@ -98,6 +98,9 @@ same 'a filter' "$(frames 4 | grep '^id' | tr '\n' ' ')" 'id: 1 id: 2 id: 3 '
 hang_up
 listen "$events"
 frames 1 >/dev/null
+same 'where a live stream begins' "$(frames 1)" 'id: 5
+event: strandline.live
+data: {"last_sequence":5}'
 answers '{"sequence":6} 201' "$events" "${binary[@]}" -H 'ce-id: 6' -H 'Content-Type:' -d ''
 same 'a live stream' "$(frames 1)" 'id: 6
 event: order.paid
@@ -130,7 +133,7 @@ refuses 400 'no parameter `from`' "$events?from=1"
 refuses 401 token "$guarded/v1/events?last_sequence=0"
 refuses 401 token "$guarded/v1/events" -H "$structured" -d "$first" -H 'Authorization: Bearer 0123456789abcdee'
 answers '{"sequence":1} 201' "$guarded/v1/events" -H "$structured" -d "$first" -H "Authorization: Bearer $token"
-refuses 403 'another site' "$events" -H 'Origin: http://shop.example' -H "$structured" -d "$first"
+refuses 403 'another origin' "$events" -H 'Origin: http://shop.example' -H "$structured" -d "$first"
 refuses 404 /v1/event "$address/v1/event"
 refuses 405 PUT "$events" -X PUT -d "$first"
 refuses 415 'events are not taken as' "$events" -d "$first"

@@ -94,7 +94,7 @@ class Heard {
 
   constructor(url) {
     this.source = new EventSource(url)
-    for (const type of ['open', 'error', 'order', 'strandline.gap', 'strandline.awaiting', 'strandline.shutdown', 'strandline.ended']) {
+    for (const type of ['open', 'error', 'order', 'strandline.live', 'strandline.gap', 'strandline.awaiting', 'strandline.shutdown', 'strandline.ended']) {
       this.source.addEventListener(type, message => {
         this.all.push(message)
         this.#waiting?.()
@@ -200,14 +200,13 @@ async function isTooLate() {
   await server.end()
 }
 
-// Live, and cut before its first event: where it began is in the address.
+// Live, and cut before its first event: the stream said where it began.
 async function beginsWhereItWas() {
   const server = await serve('live')
   await publish(server, 5)
-  const {next} = await (await fetch(`${server.origin}/v1/journal`)).json()
   const proxy = await Proxy.to(server.port)
-  const heard = new Heard(`${proxy.events}?last_sequence=${next - 1}`)
-  await heard.until('open', 1)
+  const heard = new Heard(proxy.events)
+  await heard.until('strandline.live', 1)
   proxy.cut()
   const missed = await publish(server, 1)
   await heard.until('order', 1)
