@@ -27,7 +27,7 @@ use digest::DigestThread;
 const QUIET_LOOKS: u32 = 3;
 /// Pauses in which a session that runs records what is in flight: doubled each time, five seconds in all.
 const PAUSE_MIN: Duration = Duration::from_millis(5);
-const PAUSE_MAX: Duration = Duration::from_millis(2_560);
+const PAUSE_MAX: Duration = Duration::from_millis(if cfg!(test) { 40 } else { 2_560 });
 
 /// Why a replay check did not find the same events.
 #[derive(Debug, thiserror::Error)]

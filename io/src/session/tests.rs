@@ -416,3 +416,106 @@ fn beside_a_session_that_runs_what_is_recorded_is_checked() {
     session.close().unwrap();
     assert_eq!(replay_check::<Adder>(root.path(), |_, _| {}).unwrap().commands, 300);
 }
+
+/// A closed session of so many commands in a directory.
+fn recorded_in(path: &std::path::Path, commands: u64) {
+    let directory = Directory::open(path).unwrap();
+    let (session, _) = Session::<Adder>::open_or_create(&directory, b"0", settings()).unwrap();
+    for n in 0..commands {
+        session.submit(format!("{n}").as_bytes()).unwrap().wait().unwrap();
+    }
+    session.close().unwrap();
+}
+
+/// Makes the journal `events` again, with these events from this number on.
+fn with_events_of(path: &std::path::Path, first: u64, keep: impl Fn(u64) -> bool) {
+    let directory = Directory::open(path).unwrap();
+    let mut kept = Vec::new();
+    {
+        let (events, _) = directory.journal::<Pryj>(EVENTS, crate::config()).unwrap();
+        let mut reader = events.reader(FIRST_EVENT, ReadUpTo::Durable);
+        while let crate::ReadStep::Records(batch) =
+            reader.next_batch(Some(std::time::Duration::ZERO)).unwrap()
+        {
+            kept.extend(
+                batch.records().filter(|event| keep(event.seq.get())).map(|event| event.payload.to_vec()),
+            );
+        }
+        events.close().unwrap();
+    }
+    for entry in std::fs::read_dir(path).unwrap().map(Result::unwrap) {
+        if entry.file_name().to_string_lossy().starts_with(EVENTS) {
+            std::fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    if first == 0 {
+        kept.insert(0, b"forged".to_vec());
+    }
+    let config = strandline_core::Config { first_seq: Some(Seq::new(first)), ..crate::config() };
+    let (events, _) = directory.journal::<Pryj>(EVENTS, config).unwrap();
+    events.append_all(kept.iter().map(Vec::as_slice)).unwrap();
+    events.close().unwrap();
+}
+
+#[test]
+fn a_log_that_is_short_is_a_difference_whoever_holds_the_lock() {
+    let root = tempfile::tempdir().unwrap();
+    recorded_in(root.path(), 6);
+    let all = replay_check::<Adder>(root.path(), |_, _| {}).unwrap().events;
+    with_events_of(root.path(), 1, |seq| seq < all);
+    for holder in [None, Some(Directory::open(root.path()).unwrap())] {
+        let error = replay_check::<Adder>(root.path(), |_, _| {}).unwrap_err();
+        let found = error.difference().unwrap_or_else(|| panic!("{error}"));
+        assert_eq!((found.event.get(), found.recorded.is_none()), (all, true), "{}", holder.is_some());
+    }
+}
+
+#[test]
+fn two_checks_are_not_in_the_way_of_each_other_nor_of_a_session() {
+    let root = tempfile::tempdir().unwrap();
+    recorded_in(root.path(), 6);
+    let all = replay_check::<Adder>(root.path(), |_, _| {}).unwrap().events;
+    with_events_of(root.path(), 1, |seq| seq < all);
+    let checks: Vec<_> = (0..3)
+        .map(|_| {
+            let path = root.path().to_path_buf();
+            thread::spawn(move || {
+                for _ in 0..20 {
+                    assert!(replay_check::<Adder>(&path, |_, _| {}).is_err());
+                }
+            })
+        })
+        .collect();
+    for check in checks {
+        check.join().unwrap();
+    }
+}
+
+#[test]
+fn a_session_that_comes_and_goes_during_a_check_makes_no_difference() {
+    let root = tempfile::tempdir().unwrap();
+    recorded_in(root.path(), 6);
+    for when in 1..4 {
+        let mut calls = 0;
+        let checked = replay_check::<Adder>(root.path(), |_, _| {
+            calls += 1;
+            if calls == when {
+                recorded_in(root.path(), 5);
+            }
+        });
+        assert!(calls >= 1, "the check says how far it is");
+        checked.unwrap_or_else(|error| panic!("after {when} reads: {error}"));
+    }
+}
+
+#[test]
+fn a_log_with_an_event_before_the_first_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    recorded_in(root.path(), 6);
+    with_events_of(root.path(), 0, |_| true);
+    let error = replay_check::<Adder>(root.path(), |_, _| {}).unwrap_err();
+    assert!(error.to_string().contains("begins with record 0"), "{error}");
+    let directory = Directory::open(root.path()).unwrap();
+    let error = Session::<Adder>::open(&directory, settings()).unwrap_err();
+    assert!(matches!(error, SessionOpenError::Playback(PlaybackError::BeginsEarly { .. })), "{error}");
+}

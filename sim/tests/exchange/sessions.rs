@@ -1,12 +1,16 @@
 //! The workload on a real disk: what happens in it, and that it can be replayed.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use strandline::session::{
     Checked, Difference, EVENTS, INPUT, ReplayCheckError, Session, SessionSettings, Setup, Side, replay_check,
 };
-use strandline::{Config, Directory, config};
+use strandline::{Config, Directory, Disk as _, DiskLayer, StdDisk, config};
 use strandline_core::{Engine, Events, Pryj, Seq};
 use strandline_sim::exchange::{
     CancelReason, Command, Event, Exchange, ExchangeSetup, Phase, Refusal, SetupError, Workload,
@@ -206,4 +210,52 @@ fn an_engine_with_another_name_does_not_take_the_session() {
     let text = error.to_string();
     assert!(text.contains("strandline-exchange/1") && text.contains("strandline-exchange/2"), "{text}");
     assert!(error.difference().is_none());
+}
+
+/// A disk with room for so many bytes of new writes.
+struct FullDisk {
+    disk: StdDisk,
+    left: Arc<AtomicU64>,
+}
+
+impl DiskLayer for FullDisk {
+    type Below = StdDisk;
+
+    fn below(&self) -> &StdDisk {
+        &self.disk
+    }
+
+    fn write_at(&self, file: &File, offset: u64, data: &[u8]) -> io::Result<usize> {
+        let len = data.len() as u64;
+        let takes = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(len));
+        takes.map_err(|_| io::Error::from(io::ErrorKind::StorageFull))?;
+        self.disk.write_at(file, offset, data)
+    }
+}
+
+#[test]
+fn a_session_that_found_no_space_is_gone_on_with_as_if_there_had_been_some() {
+    let workload = Workload { producers: 4, commands: 600, ..SMALL };
+    let undisturbed = TempDir::new().unwrap();
+    trade(workload, undisturbed.path());
+    let expected = [INPUT, EVENTS].map(|name| records(undisturbed.path(), name));
+    let mut broken_off = 0;
+    for left in (2_000..100_000).step_by(3_900) {
+        let root = TempDir::new().unwrap();
+        let left = Arc::new(AtomicU64::new(left));
+        let layer = |disk| FullDisk { disk, left: Arc::clone(&left) };
+        let directory = Directory::open_through(root.path(), layer).unwrap();
+        let small = || Config { reserve_bytes: 0, ..config() };
+        let settings = SessionSettings { input: small(), events: small(), ..SessionSettings::default() };
+        let setup = Workload::setup().to_bytes();
+        let (session, _) = Session::<Exchange, _>::open_or_create(&directory, &setup, settings).unwrap();
+        broken_off += u32::from(workload.run(&session, |_| {}).is_err());
+        // What is told of the end is told above.
+        let _ = session.close();
+        drop((session, directory));
+        trade(workload, root.path());
+        let found = [INPUT, EVENTS].map(|name| records(root.path(), name));
+        assert!(found == expected, "{left:?}");
+    }
+    assert!(broken_off > 10, "{broken_off}");
 }
