@@ -16,6 +16,8 @@ use crate::sync::{Mutex, MutexGuard};
 
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
+/// So often where nobody has the lock, and somebody asks about it.
+const ASKED_TRIES: u32 = 500;
 
 /// A directory of journals. While it, or any journal opened in it, exists, no other process can open it for
 /// writing. Reading needs no lock: see [`inspect`](crate::inspect).
@@ -89,13 +91,18 @@ impl Directory {
 /// Takes the lock, with a little patience: where a process is just being started, the child has a copy of every
 /// handle until it executes its program, and so keeps a lock alive that was given up a moment ago.
 pub(crate) fn lock(disk: &StdDisk) -> io::Result<DirectoryLock> {
-    for _ in 0..LOCK_TRIES {
+    let (mut tries, mut asked) = (LOCK_TRIES, ASKED_TRIES);
+    loop {
         match disk.try_lock() {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(LOCK_PAUSE),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                // Whoever only asks whether somebody holds it is gone in a moment.
+                let left = if disk.is_locked()? { &mut tries } else { &mut asked };
+                *left = left.checked_sub(1).ok_or(error)?;
+                std::thread::sleep(LOCK_PAUSE);
+            }
             result => return result,
         }
     }
-    disk.try_lock()
 }
 
 impl<D: Disk> Directory<D> {
