@@ -13,6 +13,7 @@ use strandline::bus::SubscriptionGap;
 use strandline_core::{Event, Seq};
 
 use crate::cloud_event::{CloudEvent, Members};
+use crate::gap::Gap;
 
 /// Bytes of frames that are kept for those who come a little later.
 const KEPT_BYTES_MAX: usize = 4 << 20;
@@ -144,26 +145,11 @@ pub(crate) enum Notice {
     Shutdown,
 }
 
-#[derive(Serialize)]
-struct GapDocument {
-    from: u64,
-    to: u64,
-    count: Option<u64>,
-    reason: &'static str,
-    resume_after: u64,
-}
-
 impl Notice {
     pub(crate) fn frame(&self) -> Bytes {
         match self {
             Self::Gap(gap) => {
-                let document = GapDocument {
-                    from: gap.from.get(),
-                    to: gap.to.get(),
-                    count: gap.count,
-                    reason: gap.reason.label(),
-                    resume_after: gap.resume_after.get(),
-                };
+                let document = Gap::from(*gap);
                 frame(None, "strandline.gap", &serde_json::to_string(&document).unwrap_or_default())
             }
             // The one with a number: whoever is cut off before the first event comes again with it, and misses nothing.

@@ -17,7 +17,6 @@ pub mod duration;
 pub mod event_lines;
 mod exchange;
 mod finding;
-mod gap;
 mod http;
 pub mod lines;
 mod offline_bus;

@@ -10,12 +10,12 @@ use strandline::{Inspection, OfflineStep};
 use strandline_core::{Filter, Pcpj, ReadUpTo, Seq, Verdict, View};
 
 use crate::finding::say_end;
-use crate::gap::Gap;
 use crate::outcome::{Ended, Failure};
 use crate::output::{Format, OUTPUT_BUFFER_BYTES, print};
 use crate::progress::WatchedDisk;
 use crate::target::Source;
 use crate::wanted;
+use strandline_bus::Gap;
 
 /// Print the events of a bus after one that was seen: all of them, or a gap.
 ///

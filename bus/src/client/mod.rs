@@ -20,7 +20,7 @@ use serde::Deserialize;
 use backoff::Backoff;
 pub use connect::{Address, Connect, Stream};
 pub use error::ClientError;
-pub use subscriber::{Delivered, DeliveredGap, Follow, Subscriber};
+pub use subscriber::{Delivered, Follow, Subscriber};
 
 /// Answers other than streams are shorter than this, in bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;

@@ -7,7 +7,7 @@ use axum::http::{Request, StatusCode};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use strandline_core::Filter;
 use tokio::time::timeout;
 
@@ -16,6 +16,7 @@ use super::connect::Connect;
 use super::error::ClientError;
 use super::sse::{Message, Parser};
 use super::{ANSWER_BYTES_MAX, Address, Client, refused};
+use crate::gap::Gap;
 
 /// A stream on which nothing is heard for so long, not even a heartbeat, is dead.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
@@ -44,27 +45,12 @@ pub enum Delivered {
         data: String,
     },
     /// Events that are not delivered.
-    Gap(DeliveredGap),
+    Gap(Gap),
     /// Nothing more until this is acknowledged: the end of what was missed.
     Awaiting {
         /// What is to be acknowledged.
         sequence: u64,
     },
-}
-
-/// Events that are not delivered. Refresh, then acknowledge `resume_after` to go on.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct DeliveredGap {
-    /// The first that is missing.
-    pub from: u64,
-    /// The last that is missing.
-    pub to: u64,
-    /// How many of them were wanted, where that is known.
-    pub count: Option<u64>,
-    /// `too_many`, `expired` or `beyond_the_end`.
-    pub reason: String,
-    /// Acknowledge this.
-    pub resume_after: u64,
 }
 
 /// A subscriber's end. It connects again by itself, and goes on behind the last event that it gave out.
@@ -225,7 +211,7 @@ impl<C: Connect> Subscriber<C> {
         let bad = |error: serde_json::Error| ClientError::Answer(error.to_string());
         match (&*message.event, message.id) {
             ("strandline.gap", None) => {
-                let gap: DeliveredGap = serde_json::from_str(&message.data).map_err(bad)?;
+                let gap: Gap = serde_json::from_str(&message.data).map_err(bad)?;
                 // After a wiped journal, lower numbers are other events.
                 (self.last, self.owes) = (Some(gap.resume_after), false);
                 Ok(Some(Delivered::Gap(gap)))

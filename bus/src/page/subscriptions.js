@@ -41,7 +41,7 @@ function update(row, { name, state, since, pointer, lag_events: lag, lag_bytes: 
   setText(pinsCell, pins === null ? '–' : count(pins));
 }
 
-function wants({ domains, sources, types }) {
+function wants({ domains = [], sources = [], types = [] }) {
   const parts = [
     domains.length > 0 ? `domains ${domains.join(', ')}` : '',
     sources.length > 0 ? `sources ${sources.join(', ')}` : '',

@@ -13,9 +13,9 @@ use strandline_core::{Framing, Pcpj, Pryj, RecoveryPolicy};
 use super::process::Process;
 use super::publisher::small_payload;
 use super::wire::{Opened, PublisherTells, SubscriberTells};
-use crate::gap::Gap;
 use crate::outcome::Failure;
 use crate::target::Source;
+use strandline_bus::Gap;
 
 /// The publisher stops in the middle of a write when so many events of its flood are durable.
 const FLOOD_BEFORE_STOP: u64 = 200;

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::gap::Gap;
+use strandline_bus::Gap;
 
 /// An event on its way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

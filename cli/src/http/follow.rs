@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use clap::Args;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use strandline_bus::client::{Delivered, DeliveredGap, Follow, Subscriber};
+use strandline_bus::Gap;
+use strandline_bus::client::{Delivered, Follow, Subscriber};
 
 use super::{ServerFlags, runtime};
 use crate::outcome::{Ended, Failure};
@@ -36,7 +37,7 @@ pub(crate) struct Flags {
 #[serde(untagged)]
 enum Line<'a> {
     Event { sequence: u64, event: &'a RawValue },
-    Gap { gap: &'a DeliveredGap },
+    Gap { gap: &'a Gap },
 }
 
 pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
