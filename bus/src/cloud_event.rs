@@ -95,8 +95,11 @@ const STRINGS: [&str; 4] = ["datacontenttype", "dataschema", "subject", "time"];
 
 fn check_member(name: &str, value: &str) -> Result<(), BadAttribute> {
     check_attribute(name)?;
-    let value = serde_json::from_str(value).unwrap_or(serde_json::Value::Null);
-    match value {
+    let bad = || BadAttribute::Value { name: name.into() };
+    if value.starts_with(['[', '{']) {
+        return Err(bad());
+    }
+    match serde_json::from_str(value).map_err(|_| bad())? {
         serde_json::Value::String(text) if name == "time" && !is_rfc_3339(&text) => {
             Err(BadAttribute::Time { time: text.chars().take(40).collect() })
         }
@@ -111,7 +114,7 @@ fn check_member(name: &str, value: &str) -> Result<(), BadAttribute> {
         {
             Ok(())
         }
-        _ => Err(BadAttribute::Value { name: name.into() }),
+        _ => Err(bad()),
     }
 }
 

@@ -15,7 +15,7 @@ use strandline_core::{Event, Seq};
 use crate::cloud_event::{CloudEvent, Members};
 use crate::gap::Gap;
 
-/// Bytes of frames that are kept for those who come a little later.
+/// Bytes of frames that are kept for those who come a little later. One is kept however large it is.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
 /// The frames of the newest events.
@@ -43,7 +43,7 @@ impl Frames {
             kept.bytes -= before.len();
         }
         // Who is far behind does not drive out what everybody else is about to want.
-        while kept.bytes > KEPT_BYTES_MAX {
+        while kept.bytes > KEPT_BYTES_MAX && kept.frames.len() > 1 {
             let Some((_, oldest)) = kept.frames.pop_first() else { break };
             kept.bytes -= oldest.len();
         }

@@ -98,7 +98,8 @@ fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
 /// Whether a `Host`, with its port or without, is a loopback address or `localhost`.
 fn is_this_machine(host: &str) -> bool {
     let name = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
-        Some((address, _)) => address,
+        Some((address, rest)) if rest.is_empty() || rest.starts_with(':') => address,
+        Some(_) => return false,
         None => host.split_once(':').map_or(host, |(name, _)| name),
     };
     let address = name.parse::<IpAddr>();

@@ -127,6 +127,11 @@ fn batch(text: &str, domain: u8) -> Result<Vec<Incoming>, Problem> {
 fn plain(parameters: &Parameters, text: &str, domain: u8) -> Result<Incoming, Problem> {
     let why = "plain JSON does not say it; or send a CloudEvent";
     serde_json::from_str::<&RawValue>(text).map_err(|error| no_json(&error))?;
+    // Whoever reads it back would take it for one, of another type and source than it was published with.
+    let members = Members::parse(text).ok();
+    if members.is_some_and(|members| !matches!(CloudEvent::from_members(members), Ok(None))) {
+        return Err(Problem::bad("it is a CloudEvent: send it as application/cloudevents+json"));
+    }
     let incoming = Incoming {
         event_type: parameters.required("type", why)?.to_string(),
         source: parameters.required("source", why)?.to_string(),

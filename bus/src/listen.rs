@@ -68,6 +68,14 @@ impl Listener for TcpListener {
 pub struct OwnSocket {
     listener: UnixListener,
     path: PathBuf,
+    identity: (u64, u64),
+}
+
+/// Which file it is, whatever its name.
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = std::fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
 }
 
 impl OwnSocket {
@@ -83,16 +91,29 @@ impl OwnSocket {
             }
             std::fs::remove_file(path)?;
         }
-        let listener = UnixListener::bind(path)?;
-        let socket = Self { listener, path: path.to_path_buf() };
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-        Ok(socket)
+        // Nobody knows its name before only its owner can open it.
+        let mut new = path.as_os_str().to_os_string();
+        new.push(format!(".{}", std::process::id()));
+        let listener = UnixListener::bind(&new)?;
+        let named = std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600))
+            .and_then(|()| std::fs::rename(&new, path))
+            .and_then(|()| identity(path));
+        match named {
+            Ok(identity) => Ok(Self { listener, path: path.to_path_buf(), identity }),
+            Err(error) => {
+                let _ = std::fs::remove_file(&new);
+                Err(error)
+            }
+        }
     }
 }
 
 impl Drop for OwnSocket {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        // Somebody may have put another one in its place.
+        if identity(&self.path).is_ok_and(|found| found == self.identity) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -83,6 +83,11 @@ impl Metrics {
     }
 }
 
+/// A label's value as the text format has it, which the registry does not see to.
+fn escaped(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
+}
+
 impl Stands {
     fn register(&self, registry: &mut Registry) {
         registry.register("journal_first_sequence", "The first event that is kept", self.first.clone());
@@ -106,7 +111,7 @@ impl Stands {
         for status in subscriptions {
             self.subscribers.get_or_create(&[("state", status.state.label().to_string())]).inc();
             if let Some(name) = &status.name {
-                set(&self.lag.get_or_create(&[("subscription", name.to_string())]), status.lag_events);
+                set(&self.lag.get_or_create(&[("subscription", escaped(name))]), status.lag_events);
             }
         }
     }

@@ -68,7 +68,7 @@ pub(crate) fn sequence(name: &str, value: &str) -> Result<Seq, Problem> {
         // Long nonsense is not repeated in full.
         let shown: String = value.chars().take(40).collect();
         Problem::bad(format!(
-            "`{shown}` is no sequence number for {name}: use the id of the last event that was processed, or 0 for all"
+            "`{shown}` is no sequence number for {name}: use the id of the last event that was processed, or 0 for what is kept"
         ))
     })
 }

@@ -11,11 +11,12 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
+use bytes::Bytes;
 use http_body_util::LengthLimitError;
 use serde::{Deserialize, Serialize};
 use strandline::AppendError;
 use strandline_core::{ReadError, Seq};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 
 use crate::frame::Frames;
@@ -36,6 +37,8 @@ use crate::stream::{self, Streams, Wanted};
 pub struct ServerSettings {
     /// The longest body, in bytes. Default 17 MiB: an event of 16 MiB, and what stands around it.
     pub body_bytes_max: usize,
+    /// Bytes of all bodies that are being read or published at once; who comes then is told to come again. Default 256 MiB.
+    pub bodies_bytes_max: usize,
     /// How long a body may take to arrive. Default 30 s.
     pub body_timeout: Duration,
     /// Who may talk to it.
@@ -48,6 +51,7 @@ impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             body_bytes_max: 17 << 20,
+            bodies_bytes_max: 256 << 20,
             body_timeout: Duration::from_secs(30),
             guard: Guard::default(),
             disk: None,
@@ -68,6 +72,17 @@ struct Shared<S> {
     published: Arc<Published>,
     streams: Streams,
     settings: ServerSettings,
+    /// Room for bodies, in units of [`ROOM_BYTES`].
+    room: Arc<Semaphore>,
+}
+
+/// Room for bodies is given out in pieces of this many bytes.
+const ROOM_BYTES: usize = 1 << 10;
+
+/// A body, and the room that it takes until it is dropped.
+struct Read {
+    bytes: Bytes,
+    _room: OwnedSemaphorePermit,
 }
 
 impl<S: Shell> Server<S> {
@@ -83,7 +98,9 @@ impl<S: Shell> Server<S> {
             metrics: Arc::new(Metrics::new(settings.disk.as_ref())),
             ending: is_ending,
         };
-        Ok(Self { shared: Arc::new(Shared { shell, published, streams, settings }), ending })
+        let room = settings.bodies_bytes_max.max(settings.body_bytes_max).div_ceil(ROOM_BYTES);
+        let room = Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS)));
+        Ok(Self { shared: Arc::new(Shared { shell, published, streams, settings, room }), ending })
     }
 
     /// The routes, to be served, or mounted in a server of one's own.
@@ -94,7 +111,7 @@ impl<S: Shell> Server<S> {
         let host = middleware::from_fn_with_state(guard, guard::check_host);
         let count = middleware::from_fn_with_state(Arc::clone(&shared.streams.metrics), count_refusals);
         Router::new()
-            .route("/v1/events", get(listen::<S>).post(publish::<S>))
+            .route("/v1/events", get(listen::<S>).head(would_listen).post(publish::<S>))
             .route("/v1/subscriptions", get(subscriptions::<S>))
             .route("/v1/subscriptions/{name}", delete(remove::<S>))
             .route("/v1/subscriptions/{name}/ack", post(acknowledge::<S>))
@@ -160,11 +177,10 @@ async fn publish<S: Shell>(
     body: Body,
 ) -> Result<Response, Problem> {
     let body = shared.read_body(&headers, body).await?;
-    let (events, is_batch) = match intake::read(&headers, uri.query(), &body)? {
+    let (events, is_batch) = match intake::read(&headers, uri.query(), &body.bytes)? {
         Intake::One(event) => (vec![event], false),
         Intake::Batch(events) => (events, true),
     };
-    drop(body);
     let (receipts, refused) = shared.published.publish(&shared.shell, &events);
     let mut sequences = Vec::with_capacity(receipts.len());
     let (mut are_new, mut failed) = (0, refused);
@@ -214,6 +230,13 @@ async fn listen<S: Shell>(
     stream::answer(&shared.shell, shared.streams.clone(), wanted).await
 }
 
+/// Says what `GET` would answer, and subscribes nobody.
+async fn would_listen(headers: HeaderMap, uri: Uri) -> Result<Response, Problem> {
+    Wanted::read(&headers, uri.query())?;
+    let stream = HeaderValue::from_static("text/event-stream");
+    Ok(([(CONTENT_TYPE, stream)], Body::empty()).into_response())
+}
+
 /// What is acknowledged.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -228,7 +251,7 @@ async fn acknowledge<S: Shell>(
     body: Body,
 ) -> Result<StatusCode, Problem> {
     let body = shared.read_body(&headers, body).await?;
-    let Acknowledgement { sequence } = serde_json::from_slice(&body)
+    let Acknowledgement { sequence } = serde_json::from_slice(&body.bytes)
         .map_err(|error| Problem::bad(format!("the body is not {{\"sequence\": N}}: {error}")))?;
     shared.shell.acknowledge(&name, Seq::new(sequence)).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -267,7 +290,7 @@ async fn metrics<S: Shell>(State(shared): Shares<S>, uri: Uri) -> Result<Respons
 
 impl<S> Shared<S> {
     /// The body, if it comes whole, in time, and is not too long.
-    async fn read_body(&self, headers: &HeaderMap, body: Body) -> Result<bytes::Bytes, Problem> {
+    async fn read_body(&self, headers: &HeaderMap, body: Body) -> Result<Read, Problem> {
         let max = self.settings.body_bytes_max;
         let too_long = || {
             let detail = format!("the body is longer than {max} bytes: send fewer or smaller events");
@@ -277,8 +300,15 @@ impl<S> Shared<S> {
         if said.is_some_and(|len| len > max as u64) {
             return Err(too_long());
         }
+        // Who does not say how long it is may fill it.
+        let len = said.map_or(max, |len| usize::try_from(len).unwrap_or(max));
+        let pieces = u32::try_from(len.div_ceil(ROOM_BYTES)).unwrap_or(u32::MAX);
+        let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(pieces) else {
+            let detail = "too many long bodies are being published at once: send it again in a moment";
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
+        };
         match timeout(self.settings.body_timeout, to_bytes(body, max)).await {
-            Ok(Ok(body)) => Ok(body),
+            Ok(Ok(bytes)) => Ok(Read { bytes, _room: room }),
             Ok(Err(error)) if is_too_long(&error) => Err(too_long()),
             Ok(Err(error)) => Err(Problem::bad(format!("the body did not come whole: {error}"))),
             Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")),

@@ -6,6 +6,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::time::sleep;
 
+/// The shortest pause, whatever a server asks for.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
@@ -25,7 +27,7 @@ impl Backoff {
 
     /// What the server asks for goes before.
     pub(super) fn set_first(&mut self, first: Duration) {
-        self.first = first.min(PAUSE_MAX);
+        self.first = first.clamp(PAUSE_MIN, PAUSE_MAX);
     }
 
     /// A try went well.

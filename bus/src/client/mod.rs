@@ -7,6 +7,9 @@ mod error;
 mod sse;
 mod subscriber;
 
+use std::future::Future;
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use axum::http::{Method, Request, Response, StatusCode, Uri};
@@ -16,6 +19,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
+use tokio::time::timeout;
 
 use backoff::Backoff;
 pub use connect::{Address, Connect, Stream};
@@ -24,6 +28,8 @@ pub use subscriber::{Delivered, Follow, Subscriber};
 
 /// Answers other than streams are shorter than this, in bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// An answer takes no longer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// So often a request is sent again that was not answered.
 const TRIES_MAX: u32 = 8;
 
@@ -85,7 +91,14 @@ impl Client {
             return Err(bad());
         }
         let name = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_string();
-        let port = uri.port_u16().unwrap_or(80);
+        let port = match uri.port() {
+            // A port that is none is not taken for another one.
+            Some(port) => port.as_str().parse().map_err(|_| bad())?,
+            None if authority.as_str().ends_with(':') || authority.as_str().contains('@') => {
+                return Err(bad());
+            }
+            None => 80,
+        };
         Ok(Self::on(Address::Tcp(name, port), authority.as_str()))
     }
 
@@ -162,7 +175,7 @@ impl<C: Connect> Client<C> {
     async fn answer(&self, head: axum::http::request::Builder, body: Bytes) -> Result<Bytes, ClientError> {
         let response = self.send(head, body).await?;
         let status = response.status();
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+        let body = in_time(Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect()).await?;
         let body = body.map_err(|error| ClientError::Connection(std::io::Error::other(error)))?.to_bytes();
         if status.is_success() { Ok(body) } else { Err(refused(status, &body)) }
     }
@@ -173,8 +186,8 @@ impl<C: Connect> Client<C> {
         mut head: axum::http::request::Builder,
         body: Bytes,
     ) -> Result<Response<Incoming>, ClientError> {
-        let connection = self.connect.connect().await?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(connection)).await?;
+        let connection = in_time(self.connect.connect()).await??;
+        let (mut sender, connection) = in_time(http1::handshake(TokioIo::new(connection))).await??;
         // It ends with the answer's body.
         tokio::spawn(async move {
             if let Err(error) = connection.await {
@@ -186,8 +199,14 @@ impl<C: Connect> Client<C> {
             head = head.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         let request = head.body(Body::from(body)).map_err(|error| ClientError::Answer(error.to_string()))?;
-        Ok(sender.send_request(request).await?)
+        Ok(in_time(sender.send_request(request)).await??)
     }
+}
+
+/// A server that says nothing for so long is as good as away.
+async fn in_time<T>(answer: impl Future<Output = T>) -> Result<T, ClientError> {
+    let silent = |_| std::io::Error::new(std::io::ErrorKind::TimedOut, "it does not answer");
+    Ok(timeout(ANSWER_TIMEOUT, answer).await.map_err(silent)?)
 }
 
 fn refused(status: StatusCode, body: &[u8]) -> ClientError {

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use axum::http::{Request, StatusCode};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Request, StatusCode};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -65,6 +66,8 @@ pub struct Subscriber<C = Address> {
     owes: bool,
     /// Whether the server was told where to begin.
     was_told: bool,
+    /// Whether it is without a connection, and that was said.
+    is_away: bool,
     backoff: Backoff,
     connection: Option<Connection>,
 }
@@ -120,6 +123,7 @@ impl<C: Connect> Subscriber<C> {
             processed: None,
             owes: false,
             was_told: false,
+            is_away: false,
             backoff,
             connection: None,
         }
@@ -139,7 +143,10 @@ impl<C: Connect> Subscriber<C> {
                     if !error.is_passing() {
                         return Err(error);
                     }
-                    tracing::debug!(%error, "connecting again");
+                    // Once, until something comes again.
+                    if !std::mem::replace(&mut self.is_away, true) {
+                        tracing::warn!("connecting again: {error}");
+                    }
                     self.backoff.pause().await;
                 }
             }
@@ -176,6 +183,7 @@ impl<C: Connect> Subscriber<C> {
                 self.backoff.set_first(Duration::from_millis(retry));
             }
             if !messages.is_empty() {
+                self.is_away = false;
                 self.backoff.reset();
             }
             connection.messages.extend(messages);
@@ -241,14 +249,22 @@ impl<C: Connect> Subscriber<C> {
 
     async fn connect(&mut self) -> Result<Connection, ClientError> {
         let mut head = Request::builder().uri(format!("/v1/events?{}", self.follow.query()));
-        // To a durable subscription it would say that all of it was processed; its server knows what was acknowledged.
+        // To a durable subscription it says what was processed, and not what was given out. Its server knows that, unless it
+        // could not be told.
         let is_known = self.follow.subscription.is_some() && self.was_told;
-        if let Some(last) = self.last.filter(|_| !is_known) {
-            head = head.header("last-event-id", last);
+        let processed = if is_known { self.processed.filter(|_| self.owes) } else { self.last };
+        if let Some(processed) = processed {
+            head = head.header("last-event-id", processed);
         }
         let response = self.client.send(head, Bytes::new()).await?;
+        let content_type =
+            response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+        let is_stream = content_type.starts_with(b"text/event-stream");
         let (status, body) = (response.status(), response.into_body());
         if status == StatusCode::OK {
+            if !is_stream {
+                return Err(ClientError::Answer("it is no stream of events".into()));
+            }
             self.was_told = true;
             return Ok(Connection { body, parser: Parser::default(), messages: VecDeque::new() });
         }

@@ -25,6 +25,7 @@ fn only_this_machines_names_are_answered_without_a_token() {
             "127.0.0.1.evil.example",
             "",
             "[::1",
+            "[::1]evil.example",
             "0.0.0.0",
         ] {
             assert_eq!(status(&format!("Host: {host}\r\n")).await, 421, "{host}");

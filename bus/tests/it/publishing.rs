@@ -143,6 +143,9 @@ fn what_is_no_event_is_refused_with_a_reason() {
             (&[STRUCTURED], with(r#""Foo":1"#), 400, "lower-case"),
             (&[STRUCTURED], with(r#""x":[]"#), 400, "`x`"),
             (&[STRUCTURED], with(r#""x":1.5"#), 400, "`x`"),
+            (&[STRUCTURED], with(r#""x":1e999"#), 400, "`x`"),
+            (&[STRUCTURED], with(r#""x":{"a":1}"#), 400, "`x`"),
+            (&[STRUCTURED], with(r#""subject":"\ud800""#), 400, "`subject`"),
             (&[STRUCTURED], with(r#""time":"noon""#), 400, "RFC 3339"),
             (&[STRUCTURED], with(r#""subject":"""#), 400, "`subject`"),
             (&[STRUCTURED], with(r#""id":"2""#), 400, "twice"),
@@ -163,6 +166,7 @@ fn what_is_no_event_is_refused_with_a_reason() {
             ),
             (&[BATCH], b"{}".to_vec(), 400, "JSON"),
             (&[PLAIN], b"".to_vec(), 400, "JSON"),
+            (&[PLAIN], event("1").into_bytes(), 400, "application/cloudevents+json"),
             (&["Content-Type: text/html"], b"x".to_vec(), 415, "text/html"),
             (&[], b"x".to_vec(), 415, "no content type"),
             (&["ce-specversion: 1.0", "ce-id: %+1"], b"".to_vec(), 400, "percent"),
@@ -254,6 +258,35 @@ fn a_body_that_is_too_long_or_dawdles_is_refused() {
         running.raw(chunks).await.refuses(413, "1000 bytes");
         let waits = format!("{request}Content-Length: 10\r\n\r\n{{");
         running.raw(waits).await.refuses(408, "too long to arrive");
+        assert_eq!(running.publish(&event("1")).await.status, 201);
+    });
+}
+
+#[test]
+fn bodies_take_no_more_room_than_there_is() {
+    let settings =
+        ServerSettings { body_bytes_max: 1_000, bodies_bytes_max: 1_000, ..ServerSettings::default() };
+    with(settings, ConnectionLimits::default(), |running| async move {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let mut first = tokio::net::TcpStream::connect(running.address).await.unwrap();
+        let head = "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\nContent-Type: application/cloudevents+json\r\n\r\n";
+        first.write_all(head.as_bytes()).await.unwrap();
+        let mut goes_on = [0; 12];
+        first.read_exact(&mut goes_on).await.unwrap();
+        assert_eq!(&goes_on, b"HTTP/1.1 100");
+        // It did not say how long it is, and may fill all the room.
+        let refused = running.publish(&event("1")).await;
+        refused.refuses(429, "in a moment");
+        assert!(refused.head.contains("retry-after"), "{refused:?}");
+        let body = event("2");
+        first.write_all(format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len()).as_bytes()).await.unwrap();
+        let mut answer = [0; 1_024];
+        let mut text = String::new();
+        while !text.contains("sequence") {
+            let read = first.read(&mut answer).await.unwrap();
+            assert!(read > 0, "{text}");
+            text.push_str(std::str::from_utf8(&answer[..read]).unwrap());
+        }
         assert_eq!(running.publish(&event("1")).await.status, 201);
     });
 }

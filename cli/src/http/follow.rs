@@ -23,7 +23,7 @@ pub(crate) struct Flags {
     /// The name of a durable subscription
     #[arg(long, value_name = "NAME")]
     durable: Option<String>,
-    /// Begin behind this event; 0 for all
+    /// Begin behind this event; 0 for what is kept. More than 1,000 missed events are told as a gap
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
     #[command(flatten)]
@@ -46,6 +46,11 @@ pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
         last_sequence: flags.after,
         filter: flags.wanted.filter(),
     };
+    // Why nothing comes is said where it does not disturb the data.
+    let log = tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN);
+    let _ = log.without_time().with_target(false).with_ansi(false).log_internal_errors(false).try_init();
     let subscriber = flags.server.client()?.follow(follow);
     runtime()?.block_on(print(subscriber, flags))
 }

@@ -5,6 +5,7 @@ pub(crate) mod publish;
 pub(crate) mod serve;
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -50,9 +51,15 @@ impl ServerFlags {
 /// The shortest token that is taken, in bytes.
 const TOKEN_BYTES_MIN: usize = 16;
 
+/// No more of the file is read.
+const TOKEN_FILE_BYTES_MAX: u64 = 1 << 20;
+
 /// The token of a file: its first line.
 fn token(path: &Path) -> Result<Box<str>, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| {
+    let mut text = String::new();
+    let read =
+        fs::File::open(path).and_then(|file| file.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text));
+    read.map_err(|error| {
         Failure::cannot_run(anyhow::Error::new(error).context(format!("the token file {}", path.display())))
     })?;
     let token = text.lines().next().unwrap_or_default().trim();

@@ -44,6 +44,9 @@ pub(crate) struct Flags {
     max_size: Option<u64>,
 }
 
+/// Files that are kept for other things than connections.
+const FILES_OF_ITS_OWN: usize = 64;
+
 pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
     let guard =
         Guard { token: flags.token_file.as_deref().map(token).transpose()?, any_host: flags.unix.is_some() };
@@ -55,7 +58,11 @@ pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
         )));
     }
     let is_terminal = io::stderr().is_terminal();
-    let _ = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(is_terminal).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_ansi(is_terminal)
+        .log_internal_errors(false)
+        .try_init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
         Failure::cannot_run(anyhow::Error::new(error).context("no threads to serve with"))
     })?;
@@ -91,7 +98,8 @@ fn serve(
     settings: ServerSettings,
     flags: &Flags,
 ) -> Result<(), Failure> {
-    let limits = ConnectionLimits { connections_max: flags.max_connections, ..ConnectionLimits::default() };
+    let connections_max = flags.max_connections.min(connections_at_most());
+    let limits = ConnectionLimits { connections_max, ..ConnectionLimits::default() };
     runtime.block_on(async {
         let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
         let [Ok(terminate), Ok(interrupt)] = signals else {
@@ -133,6 +141,14 @@ fn told(line: std::fmt::Arguments<'_>) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
+}
+
+/// Connections that leave files for the journals: without one for its next segment, a journal stops.
+fn connections_at_most() -> usize {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let soft = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    soft.map_or(usize::MAX, |files| files - FILES_OF_ITS_OWN.min(files / 2))
 }
 
 fn is_loopback(address: IpAddr) -> bool {

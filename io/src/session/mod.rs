@@ -149,7 +149,7 @@ impl<E: Engine, D: Disk> Session<E, D> {
     /// Submits a command that has to get this number: for whoever has others in flight on whose being recorded it depends.
     ///
     /// # Errors
-    /// [`SubmitError::Refused`] with [`AppendError::NotNext`](crate::AppendError::NotNext) if another number comes next: what was
+    /// [`SubmitError::Refused`] with [`AppendError::NotNext`] if another number comes next: what was
     /// submitted before found no space, or others have submitted.
     pub fn submit_at(&self, number: Seq, command: &[u8]) -> Result<SessionTicket<D>, SubmitError> {
         self.inner.submit(command, Some(number))
