@@ -275,7 +275,8 @@ fn fault_091_what_a_subscriber_does_not_take_is_in_no_memory() {
         publish(1_000);
     }
     // 30 MB went past each of them.
-    let grown = memory_max() - before;
+    // The system counts it roughly: the most that there was may be a little less later.
+    let grown = memory_max().saturating_sub(before);
     assert!(grown < 8 * MIB, "{grown} bytes");
     let end = Seq::new(100 + 3_000 + EVENTS + 1);
     for (one, next) in stalled.iter_mut().zip([taken[0], taken[1], Seq::new(101)]) {
