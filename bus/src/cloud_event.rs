@@ -148,6 +148,12 @@ impl<'a> CloudEvent<'a> {
         Ok(Some(Self { event_type, source, id, members }))
     }
 
+    /// Reads a text that may be one; nothing if it is not.
+    #[must_use]
+    pub fn read(text: &'a str) -> Option<Self> {
+        Self::from_members(Members::parse(text).ok()?).ok()?
+    }
+
     /// Its id, which with its source tells it from every other event.
     #[must_use]
     pub fn id(&self) -> &str {

@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use bytes::{Bytes, BytesMut};
-use serde::Serialize;
-use serde_json::value::RawValue;
 use strandline::bus::SubscriptionGap;
 use strandline_core::{Event, Seq};
 
-use crate::cloud_event::{CloudEvent, Members};
+use crate::cloud_event::CloudEvent;
+use crate::envelope::Envelope;
 use crate::gap::Gap;
 
 /// Bytes of frames that are kept for those who come a little later. One is kept however large it is.
@@ -84,50 +81,17 @@ fn frame(id: Option<Seq>, kind: &str, data: &str) -> Bytes {
     out.into()
 }
 
-/// An event that is not CloudEvents JSON already, as one.
-#[derive(Serialize)]
-struct Wrapped<'a> {
-    specversion: &'static str,
-    id: String,
-    source: &'a str,
-    #[serde(rename = "type")]
-    event_type: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    datacontenttype: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data_base64: Option<String>,
-}
-
 fn event_frame(event: &Event<'_>) -> Bytes {
-    let text = std::str::from_utf8(event.payload).ok();
-    let is_cloud_event = text.is_some_and(|text| {
-        let members = Members::parse(text).ok();
-        members.is_some_and(|members| matches!(CloudEvent::from_members(members), Ok(Some(_))))
-    });
-    match text {
-        Some(text) if is_cloud_event => frame(Some(event.seq), event.event_type, text),
-        _ => frame(Some(event.seq), event.event_type, &wrapped(event, text)),
+    match std::str::from_utf8(event.payload) {
+        Ok(text) if CloudEvent::read(text).is_some() => frame(Some(event.seq), event.event_type, text),
+        _ => frame(Some(event.seq), event.event_type, &wrapped(event)),
     }
 }
 
-fn wrapped(event: &Event<'_>, text: Option<&str>) -> String {
-    let json = text.and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
+fn wrapped(event: &Event<'_>) -> String {
     let time = jiff::Timestamp::from_millisecond(event.timestamp.as_millis()).ok();
-    let wrapped = Wrapped {
-        specversion: "1.0",
-        id: event.seq.to_string(),
-        source: event.source,
-        event_type: event.event_type,
-        time: time.map(|time| time.to_string()),
-        datacontenttype: json.map(|_| "application/json"),
-        data: json,
-        data_base64: json.is_none().then(|| BASE64_STANDARD.encode(event.payload)),
-    };
-    serde_json::to_string(&wrapped).unwrap_or_default()
+    let envelope = Envelope::new(event.seq.to_string(), event.event_type, event.source, event.payload);
+    envelope.at(time.map(|time| time.to_string())).to_json()
 }
 
 /// What a stream says beside events. It has no id, and does not move the place of whoever listens; but for the one that says where

@@ -46,6 +46,7 @@
 
 pub mod client;
 pub mod cloud_event;
+mod envelope;
 mod frame;
 mod gap;
 mod guard;
@@ -62,6 +63,7 @@ mod shell;
 mod status;
 mod stream;
 
+pub use envelope::Envelope;
 pub use gap::Gap;
 pub use guard::Guard;
 pub use listen::{ConnectionLimits, Listener, OwnSocket};

@@ -8,7 +8,7 @@ use strandline::AppendError;
 use strandline_core::{Event, Seq};
 use tokio::sync::watch;
 
-use crate::cloud_event::{CloudEvent, Members};
+use crate::cloud_event::CloudEvent;
 use crate::intake::Incoming;
 use crate::shell::{Accepted, Shell};
 
@@ -116,8 +116,8 @@ impl Published {
 impl Known {
     /// An event that is on the disk.
     fn note(&mut self, event: &Event<'_>) {
-        let members = std::str::from_utf8(event.payload).ok().and_then(|text| Members::parse(text).ok());
-        let Some(Ok(Some(event_of))) = members.map(CloudEvent::from_members) else { return };
+        let text = std::str::from_utf8(event.payload).ok();
+        let Some(event_of) = text.and_then(CloudEvent::read) else { return };
         let identity = identity(&event_of.source, event_of.id());
         // The first one has the number.
         if let std::collections::hash_map::Entry::Vacant(entry) = self.by_identity.entry(identity) {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use strandline_core::{Event, Framing, Pcpj, Pryj, PryjRecord, Timestamp};
 
-use strandline_bus::cloud_event::{Attributes, CloudEvent, Members};
+use strandline_bus::cloud_event::{Attributes, CloudEvent};
 
 /// Standard output is written in pieces of this many bytes.
 pub(crate) const OUTPUT_BUFFER_BYTES: usize = 64 * 1024;
@@ -116,7 +116,7 @@ enum Body<'a> {
 impl Printable for Pcpj {
     fn print_json(event: Event<'_>, out: &mut impl Write) -> io::Result<()> {
         let text = std::str::from_utf8(event.payload).ok().map(on_one_line);
-        let cloud_event = text.as_deref().and_then(cloud_event);
+        let cloud_event = text.as_deref().and_then(CloudEvent::read);
         let body = match (&cloud_event, &text) {
             (Some(cloud_event), _) => {
                 Body::CloudEvent { data: cloud_event.data(), attributes: cloud_event.attributes() }
@@ -167,13 +167,6 @@ fn print_event(event: &Event<'_>, body: &Body<'_>, out: &mut impl Write) -> io::
 /// JSON that was written over several lines, on one: within a value, line ends are nothing but white space.
 fn on_one_line(text: &str) -> Cow<'_, str> {
     if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ").into() } else { text.into() }
-}
-
-fn cloud_event(text: &str) -> Option<CloudEvent<'_>> {
-    if !text.trim_ascii_start().starts_with('{') {
-        return None;
-    }
-    CloudEvent::from_members(Members::parse(text).ok()?).ok()?
 }
 
 /// An opaque record as one JSON object.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use serde::Serialize;
-use serde_json::value::RawValue;
+use strandline_bus::Envelope;
 use strandline_core::PAYLOAD_BYTES_MAX;
 
 use super::{ServerFlags, runtime};
@@ -40,18 +40,6 @@ struct Summary {
     count: u64,
 }
 
-/// A line that is no CloudEvent, as one.
-#[derive(Serialize)]
-struct Wrapped<'a> {
-    specversion: &'static str,
-    id: String,
-    source: &'a str,
-    #[serde(rename = "type")]
-    event_type: &'a str,
-    datacontenttype: &'static str,
-    data: &'a RawValue,
-}
-
 pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
     let client = flags.server.client()?;
     let runtime = runtime()?;
@@ -85,17 +73,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
 
 fn cloud_event(line: &EventLine<'_>, run: &str) -> Result<String, Failure> {
     let draft = line.draft();
-    let text = std::str::from_utf8(draft.payload).map_err(Failure::cannot_run)?;
     if line.is_cloud_event() {
-        return Ok(text.to_string());
+        return Ok(std::str::from_utf8(draft.payload).map_err(Failure::cannot_run)?.to_string());
     }
-    let wrapped = Wrapped {
-        specversion: "1.0",
-        id: format!("{run}-{}", line.line()),
-        source: draft.source,
-        event_type: draft.event_type,
-        datacontenttype: "application/json",
-        data: serde_json::from_str(text)?,
-    };
-    Ok(serde_json::to_string(&wrapped)?)
+    let id = format!("{run}-{}", line.line());
+    Ok(Envelope::new(id, draft.event_type, draft.source, draft.payload).to_json())
 }

@@ -24,7 +24,7 @@ use shuttle::thread::JoinHandle;
 use strandline_core::{Config, Pryj, Seq, Timestamp};
 
 use crate::sync::thread::Injected;
-use crate::{Directory, Journal, ReadStep, ReadUpTo};
+use crate::{Directory, Journal, ReadStep, ReadUpTo, Reader};
 use memory_disk::MemoryDisk;
 
 type TestJournal = Journal<Pryj, MemoryDisk>;
@@ -115,6 +115,11 @@ impl Ledger {
 fn read_all(journal: &TestJournal) -> BTreeMap<u64, Vec<u8>> {
     let mut reader = journal.reader(journal.first(), ReadUpTo::Durable);
     journal.close().unwrap();
+    rest_of(&mut reader)
+}
+
+/// Every record that is left to read in a journal that was closed, by its number.
+fn rest_of(reader: &mut Reader<Pryj, MemoryDisk>) -> BTreeMap<u64, Vec<u8>> {
     let mut found = BTreeMap::new();
     loop {
         match reader.next_batch(None).unwrap() {

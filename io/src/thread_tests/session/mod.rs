@@ -24,7 +24,7 @@ use crate::session::{
     SubmitError,
 };
 use crate::sync::thread::Injected;
-use crate::{Directory, OpenError, ReadStep};
+use crate::{Directory, OpenError};
 
 type TestSession = Session<Herald, MemoryDisk>;
 type TestTicket = SessionTicket<MemoryDisk>;
@@ -193,16 +193,7 @@ impl Told {
 fn read_all(session: &TestSession, side: Side, from: Seq) -> BTreeMap<u64, Vec<u8>> {
     let mut reader = session.reader(side, from);
     session.close().unwrap();
-    let mut found = BTreeMap::new();
-    loop {
-        match reader.next_batch(None).unwrap() {
-            ReadStep::Records(batch) => {
-                found.extend(batch.records().map(|record| (record.seq.get(), record.payload.to_vec())));
-            }
-            ReadStep::Closed => return found,
-            other => panic!("{other:?}"),
-        }
-    }
+    super::rest_of(&mut reader)
 }
 
 /// Opens the session again once whoever closes it has given both names back.
