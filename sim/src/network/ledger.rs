@@ -364,7 +364,7 @@ impl Ledger {
     /// Who has not sent, or has not been given, everything.
     pub(super) fn behind(&self) -> Option<String> {
         let waits = |(who, follower): (usize, &Seen)| {
-            let next = self.next_wanted(who, follower.place.least).filter(|_| follower.is_served)?;
+            let next = self.next_wanted(who, follower.place.most).filter(|_| follower.is_served)?;
             Some(format!("{} waits for {next}", follower.name))
         };
         let publishes = self.publishing.first().map(|publisher| format!("p{publisher} is not done"));
