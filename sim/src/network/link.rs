@@ -48,9 +48,12 @@ impl Connect for ToServer {
     }
 }
 
+/// A stream, until its process closes it.
+type Stream = Mutex<Option<TcpStream>>;
+
 /// The connections of one process, in the order in which they came.
 #[derive(Clone, Default)]
-pub(super) struct Connections(Arc<Mutex<Vec<Weak<Mutex<Option<TcpStream>>>>>>);
+pub(super) struct Connections(Arc<Mutex<Vec<Weak<Stream>>>>);
 
 impl Connections {
     fn take_in(&self, stream: TcpStream) -> Connection {
@@ -72,7 +75,7 @@ impl Connections {
 }
 
 /// A connection that its process may close under who uses it.
-pub(super) struct Connection(Arc<Mutex<Option<TcpStream>>>);
+pub(super) struct Connection(Arc<Stream>);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -21,6 +21,7 @@ mod process;
 mod publisher;
 mod shell;
 mod story;
+mod subscriber;
 mod world;
 
 use ledger::{Ledger, Seen, SharedLedger};

@@ -9,15 +9,16 @@ use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use strandline::bus::{AckRequest, EventBusError, Received, Subscribe, SubscriptionStatus};
+use strandline::bus::{AckRequest, EventBusError, Subscribe, SubscriptionStatus};
 use strandline::{AppendError, EventDraft, Poisoned};
-use strandline_bus::{Accepted, JournalStatus, Shell, Subscriber};
-use strandline_core::bus::{ConnectionId, Delivery, SubscriptionId, Urgency};
+use strandline_bus::{Accepted, JournalStatus, Shell};
+use strandline_core::bus::{SubscriptionId, Urgency};
 use strandline_core::{CommitId, Event, Output, ReadError, Seq};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::ledger::{Kept, SharedLedger};
+use super::subscriber::SimSubscriber;
 use crate::bus::machine::{Machine, Turned};
 use crate::disk::SimDisk;
 use crate::driven::Stopped;
@@ -28,22 +29,22 @@ pub(super) struct SimShell {
     inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(super) struct Inner {
     state: Mutex<State>,
-    disk: SimDisk,
+    pub(super) disk: SimDisk,
     ledger: SharedLedger,
     /// Something changed that somebody may wait for. They are woken in the order in which they began to wait.
-    news: Notify,
+    pub(super) news: Notify,
     /// There is something to do for who drives the journals.
     work: Notify,
 }
 
-struct State {
-    machine: Machine,
+pub(super) struct State {
+    pub(super) machine: Machine,
     /// Commits that ended, oldest first: up to this one, and whether it is durable. What is not decided by one is by the next.
     ended: Vec<(CommitId, bool)>,
     /// A journal stopped, or the bus was closed.
-    is_over: bool,
+    pub(super) is_over: bool,
     /// How long things take.
     choice: ChaCha8Rng,
 }
@@ -134,12 +135,12 @@ pub(super) fn now_ms() -> u64 {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The state, at this moment of simulated time.
-    fn now(&self) -> MutexGuard<'_, State> {
+    pub(super) fn now(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         state.machine.now = now_ms();
         state
@@ -168,7 +169,7 @@ impl Inner {
     }
 
     /// Something is to be done.
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
+    pub(super) fn wake(&self, mut state: MutexGuard<'_, State>) {
         state.machine.wake();
         drop(state);
         self.work.notify_one();
@@ -274,7 +275,7 @@ impl Shell for SimShell {
             let Machine { bus, events, .. } = &mut state.machine;
             let connection = bus.subscribe(wall, request, events.journal.view())?;
             self.inner.wake(state);
-            (SimSubscriber { inner: Arc::clone(&self.inner), connection, told: None }, refusals)
+            (SimSubscriber::new(Arc::clone(&self.inner), connection), refusals)
         };
         let id = subscriber.connection.subscription;
         self.inner.recorded(refusals, |machine| machine.bus.is_recorded(id)).await?;
@@ -349,7 +350,7 @@ impl Shell for SimShell {
     }
 }
 
-fn acknowledge(
+pub(super) fn acknowledge(
     state: &mut State,
     subscription_id: SubscriptionId,
     sequence: Seq,
@@ -362,80 +363,4 @@ fn acknowledge(
     let ack = AckRequest { subscription_id, sequence };
     state.machine.bus.acknowledge(now, wall, ack, urgency)?;
     Ok(())
-}
-
-/// One subscriber's end.
-pub(super) struct SimSubscriber {
-    inner: Arc<Inner>,
-    connection: ConnectionId,
-    /// The acknowledgement that it was last told to be awaited.
-    told: Option<Seq>,
-}
-
-impl SimSubscriber {
-    /// What there is for it now.
-    fn look(&mut self) -> Option<Result<Received, ReadError>> {
-        let inner = Arc::clone(&self.inner);
-        let State { machine, is_over, .. } = &mut *inner.lock();
-        loop {
-            let received = match machine.bus.poll_delivery(self.connection, machine.events.journal.view()) {
-                Delivery::Read(request) => {
-                    let bytes = match machine.events.read(request) {
-                        Ok(bytes) => bytes,
-                        // Nobody hears of it.
-                        Err(_) if inner.disk.is_crashed() => return None,
-                        Err(Stopped(why)) => panic!("what is kept cannot be read: {why}"),
-                    };
-                    if let Err(error) = machine.bus.handle_read(self.connection, Ok(bytes)) {
-                        return Some(Err(error));
-                    }
-                    continue;
-                }
-                Delivery::Events(batch) => Received::Events(batch),
-                Delivery::Gap(gap) => Received::Gap(gap),
-                Delivery::Ended | Delivery::CaughtUp | Delivery::Awaiting { .. } if *is_over => {
-                    Received::Closed
-                }
-                Delivery::Ended => Received::Ended,
-                Delivery::Awaiting { sequence } if self.told != Some(sequence) => {
-                    self.told = Some(sequence);
-                    return Some(Ok(Received::Awaiting { sequence }));
-                }
-                Delivery::CaughtUp | Delivery::Awaiting { .. } => return None,
-            };
-            self.told = None;
-            return Some(Ok(received));
-        }
-    }
-}
-
-impl Subscriber for SimSubscriber {
-    async fn recv(&mut self) -> Result<Received, ReadError> {
-        loop {
-            let inner = Arc::clone(&self.inner);
-            let news = inner.news.notified();
-            match self.look() {
-                Some(_) if inner.disk.is_crashed() => return pending().await,
-                Some(received) => return received,
-                None => news.await,
-            }
-        }
-    }
-
-    fn acknowledge_soon(&self, sequence: Seq) -> Result<(), EventBusError> {
-        let mut state = self.inner.now();
-        acknowledge(&mut state, self.connection.subscription, sequence, Urgency::Soon)?;
-        self.inner.wake(state);
-        Ok(())
-    }
-}
-
-impl Drop for SimSubscriber {
-    fn drop(&mut self) {
-        // A machine that loses its power has no time any more to look at.
-        let mut state = self.inner.lock();
-        let (now, wall) = (state.machine.monotonic(), state.machine.wall());
-        state.machine.bus.disconnect(now, wall, self.connection);
-        self.inner.wake(state);
-    }
 }
