@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use strandline_bus::client::{Client, Delivered, Follow, Subscriber};
 use strandline_core::Filter;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::ledger::SharedLedger;
 use super::link::{Connections, ToServer};
@@ -43,9 +43,24 @@ impl Follower {
         let mut choice = ChaCha8Rng::seed_from_u64(seed);
         let client = Client::on(ToServer { connections }, "localhost").with_seed(seed);
         let mut events = client.follow(self.returns(&mut choice));
+        // What it has to acknowledge to be given more, it does a little later, and listens meanwhile.
+        let mut due = None;
         loop {
-            match events.next().await {
-                Ok(delivered) => self.take(&client, &mut events, delivered, &mut choice).await,
+            let next = match due {
+                Some(at) => timeout_at(at, events.next()).await,
+                None => Ok(events.next().await),
+            };
+            let Ok(next) = next else {
+                due = None;
+                self.acknowledge(&client, &mut events, &mut choice).await;
+                continue;
+            };
+            match next {
+                Ok(delivered) => {
+                    if self.take(&client, &mut events, delivered, &mut choice).await {
+                        due = Some(Instant::now() + Duration::from_millis(choice.random_range(0..5_000)));
+                    }
+                }
                 Err(error) => {
                     self.ledger.lock().note(format_args!("{} is refused: {error}", self.plan.name));
                     sleep(Duration::from_millis(1_000)).await;
@@ -82,13 +97,14 @@ impl Follower {
         follow.after(processed)
     }
 
+    /// Processes what it was given; tells whether it is pressed to acknowledge, and has not.
     async fn take(
         &self,
         client: &Client<ToServer>,
         events: &mut Subscriber<ToServer>,
         delivered: Delivered,
         choice: &mut ChaCha8Rng,
-    ) {
+    ) -> bool {
         let is_pressed = match delivered {
             Delivered::Event { sequence, data, .. } => {
                 self.ledger.lock().event(self.who, sequence, &data);
@@ -111,9 +127,11 @@ impl Follower {
         if self.plan.pause_ms > 0 {
             sleep(Duration::from_millis(choice.random_range(0..2 * self.plan.pause_ms))).await;
         }
-        if is_pressed || choice.random_ratio(self.plan.acknowledges.0, 100) {
+        if choice.random_ratio(self.plan.acknowledges.0, 100) {
             self.acknowledge(client, events, choice).await;
+            return false;
         }
+        is_pressed
     }
 
     async fn acknowledge(
