@@ -62,7 +62,7 @@ impl From<AppendError> for Problem {
             AppendError::Draft(_) => StatusCode::BAD_REQUEST,
             AppendError::Full { .. } => StatusCode::TOO_MANY_REQUESTS,
             AppendError::NoSpace | AppendError::SequenceExhausted => StatusCode::INSUFFICIENT_STORAGE,
-            AppendError::NotNext { .. } | AppendError::Poisoned(_) | AppendError::Closed => {
+            AppendError::TooManyFiles | AppendError::NotNext { .. } | AppendError::Poisoned(_) | AppendError::Closed => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use strandline_core::{
-    Config, Framing, InvalidName, JournalName, ReadUpTo, RecoveryError, Report, Seq, View,
+    Config, Framing, InvalidName, JournalName, ReadUpTo, RecoveryError, Report, Seq, Shortage, View,
 };
 
 use crate::append_all::{AppendAllError, append_all};
@@ -215,7 +215,8 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         if let Some(newest) = state.commits.newest().cloned() {
             match shared.wait(state, &newest) {
                 Outcome::Acknowledged => {}
-                Outcome::NoSpace => return Err(FlushError::NoSpace),
+                Outcome::Void(Shortage::Space) => return Err(FlushError::NoSpace),
+                Outcome::Void(Shortage::Files) => return Err(FlushError::TooManyFiles),
                 Outcome::Poisoned(poisoned) => return Err(poisoned.into()),
             }
             state = shared.lock();
@@ -231,7 +232,7 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         let durable = state.watch(Watch::Durable(written));
         match shared.wait(state, &durable) {
             Outcome::Poisoned(poisoned) => Err(poisoned.into()),
-            Outcome::Acknowledged | Outcome::NoSpace => Ok(()),
+            Outcome::Acknowledged | Outcome::Void(_) => Ok(()),
         }
     }
 
@@ -421,7 +422,7 @@ impl<F: Framing, D: Disk> Handle<F, D> {
         let closed = state.watch(Watch::Closed);
         match self.shared.wait(state, &closed) {
             Outcome::Poisoned(poisoned) => Err(poisoned),
-            Outcome::Acknowledged | Outcome::NoSpace => Ok(()),
+            Outcome::Acknowledged | Outcome::Void(_) => Ok(()),
         }
     }
 }

@@ -113,7 +113,7 @@ pub use strandline_core::{
     Batch, Config, Cut, DraftError, Engine, Event, EventDraft, Events, Framing, FramingKind, InvalidName,
     IoCause, IoFailure, IoOperation, JournalName, Listing, Pcpj, Poison, Proof, Pryj, PryjRecord, ReadError,
     ReadUpTo, RecoveryError, RecoveryPolicy, Refusal, Repair, Report, ScanOptions, SegmentId, SegmentReport,
-    SegmentView, Seq, SyncPolicy, Timestamp, Verdict, View,
+    SegmentView, Seq, Shortage, SyncPolicy, Timestamp, Verdict, View,
 };
 pub use ticket::Ticket;
 

@@ -357,8 +357,8 @@ impl<F: Framing> State<F> {
                 self.settle_watches(|watch| matches!(watch, Watch::Durable(of) if *of <= commit), wakes);
                 self.note_progress(wakes);
             }
-            Output::Void { commit, .. } => {
-                self.settle_up_to(commit, &Outcome::NoSpace, wakes);
+            Output::Void { commit, shortage, .. } => {
+                self.settle_up_to(commit, &Outcome::Void(shortage), wakes);
                 // No progress, but room for whoever submits to a session.
                 self.voids += 1;
                 self.wake_readers(wakes);
