@@ -46,6 +46,7 @@
 
 pub mod client;
 pub mod cloud_event;
+mod ending;
 mod envelope;
 mod frame;
 mod gap;

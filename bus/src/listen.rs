@@ -1,5 +1,6 @@
 //! Connections: taking them in, no more than are allowed, none that dawdles, and letting them go at the end.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,13 +10,14 @@ use std::time::Duration;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 
+use crate::ending::Ending;
+use crate::metrics::Metrics;
 use crate::server::Server;
 use crate::shell::Shell;
 
@@ -144,7 +146,8 @@ impl<S: Shell> Server<S> {
         limits: ConnectionLimits,
         end: impl Future<Output = ()>,
     ) {
-        let connections = Connections::new(router, limits, Arc::clone(self.metrics()));
+        let ending = Arc::clone(self.ending());
+        let connections = Connections::new(router, limits, ending, Arc::clone(self.metrics()));
         let mut end = std::pin::pin!(end);
         loop {
             let accepted = tokio::select! {
@@ -171,17 +174,20 @@ struct Connections {
     service: TowerToHyperService<Router>,
     limits: ConnectionLimits,
     room: Arc<Semaphore>,
-    graceful: GracefulShutdown,
-    metrics: Arc<crate::metrics::Metrics>,
+    ending: Arc<Ending>,
+    /// Each connection has a sender; all of them are gone once nothing is received any more.
+    open: (mpsc::Sender<Infallible>, mpsc::Receiver<Infallible>),
+    metrics: Arc<Metrics>,
 }
 
 impl Connections {
-    fn new(router: Router, limits: ConnectionLimits, metrics: Arc<crate::metrics::Metrics>) -> Self {
+    fn new(router: Router, limits: ConnectionLimits, ending: Arc<Ending>, metrics: Arc<Metrics>) -> Self {
         Self {
             service: TowerToHyperService::new(router),
             limits,
             room: Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS))),
-            graceful: GracefulShutdown::new(),
+            ending,
+            open: mpsc::channel(1),
             metrics,
         }
     }
@@ -197,20 +203,31 @@ impl Connections {
             .header_read_timeout(self.limits.head_timeout)
             .max_buf_size(self.limits.head_bytes_max.max(8 << 10));
         let served = builder.serve_connection(TokioIo::new(connection), self.service.clone());
-        let served = self.graceful.watch(served);
-        let metrics = Arc::clone(&self.metrics);
+        let (metrics, ending) = (Arc::clone(&self.metrics), Arc::clone(&self.ending));
+        let open = self.open.0.clone();
         metrics.connections.inc();
         tokio::spawn(async move {
-            if let Err(error) = served.await {
+            let mut served = std::pin::pin!(served);
+            let result = tokio::select! {
+                biased;
+                result = &mut served => result,
+                () = ending.begun() => {
+                    served.as_mut().graceful_shutdown();
+                    served.await
+                }
+            };
+            if let Err(error) = result {
                 tracing::debug!(%error, "a connection ended early");
             }
             metrics.connections.dec();
-            drop(room);
+            drop((room, open));
         });
     }
 
     async fn end(self) {
-        if timeout(self.limits.end_timeout, self.graceful.shutdown()).await.is_err() {
+        let (open, mut closed) = self.open;
+        drop(open);
+        if timeout(self.limits.end_timeout, closed.recv()).await.is_err() {
             tracing::warn!("connections that did not end are broken off");
         }
     }

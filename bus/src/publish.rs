@@ -3,10 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::{FutureExt as _, Shared};
 use sha2::{Digest as _, Sha256};
 use strandline::AppendError;
 use strandline_core::{Event, Seq};
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 
 use crate::cloud_event::CloudEvent;
 use crate::intake::Incoming;
@@ -16,7 +17,7 @@ use crate::shell::{Accepted, Shell};
 type Identity = [u8; 16];
 
 /// What becomes of an event that was accepted.
-type Outcome = watch::Receiver<Option<Result<Seq, AppendError>>>;
+type Outcome = Shared<oneshot::Receiver<Result<Seq, AppendError>>>;
 
 /// The events that are kept, by source and id.
 #[derive(Debug, Default)]
@@ -96,16 +97,17 @@ impl Published {
 
     /// The outcome of an event. It is seen to whoever stops waiting for it.
     fn settle_later(self: &Arc<Self>, accepted: impl Accepted, identity: Option<Identity>) -> Outcome {
-        let (tell, outcome) = watch::channel(None);
+        let (tell, outcome) = oneshot::channel();
         let published = Arc::clone(self);
         tokio::spawn(async move {
             let result = accepted.await;
             if let Some(identity) = identity {
                 published.lock().settle(identity, result);
             }
-            tell.send_replace(Some(result));
+            // Nobody may wait for it any more.
+            let _ = tell.send(result);
         });
-        outcome
+        outcome.shared()
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -155,14 +157,11 @@ impl Receipt {
     pub(crate) async fn wait(self) -> Result<(Seq, bool), AppendError> {
         match self {
             Self::Known(seq) => Ok((seq, false)),
-            Self::InFlight { mut outcome, is_new } => {
-                let settled = outcome.wait_for(Option::is_some).await.map(|settled| *settled);
-                match settled {
-                    Ok(Some(result)) => result.map(|seq| (seq, is_new)),
-                    // Whoever saw to it is gone, which only the end of the runtime brings about.
-                    Ok(None) | Err(_) => Err(AppendError::Closed),
-                }
-            }
+            Self::InFlight { outcome, is_new } => match outcome.await {
+                Ok(result) => result.map(|seq| (seq, is_new)),
+                // Whoever saw to it is gone, which only the end of the runtime brings about.
+                Err(_) => Err(AppendError::Closed),
+            },
         }
     }
 }

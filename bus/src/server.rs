@@ -16,9 +16,10 @@ use http_body_util::LengthLimitError;
 use serde::{Deserialize, Serialize};
 use strandline::AppendError;
 use strandline_core::{ReadError, Seq};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use crate::ending::Ending;
 use crate::frame::Frames;
 use crate::guard::{self, Guard};
 use crate::intake::{self, Intake};
@@ -63,7 +64,6 @@ impl Default for ServerSettings {
 #[derive(Debug)]
 pub struct Server<S> {
     shared: Arc<Shared<S>>,
-    ending: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
@@ -91,16 +91,15 @@ impl<S: Shell> Server<S> {
     /// # Errors
     /// [`ReadError`] if it cannot be read.
     pub async fn new(shell: S, settings: ServerSettings) -> Result<Self, ReadError> {
-        let (ending, is_ending) = watch::channel(false);
         let published = Published::read_back(&shell).await?;
         let streams = Streams {
             frames: Arc::new(Frames::default()),
             metrics: Arc::new(Metrics::new(settings.disk.as_ref())),
-            ending: is_ending,
+            ending: Arc::new(Ending::default()),
         };
         let room = settings.bodies_bytes_max.max(settings.body_bytes_max).div_ceil(ROOM_BYTES);
         let room = Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS)));
-        Ok(Self { shared: Arc::new(Shared { shell, published, streams, settings, room }), ending })
+        Ok(Self { shared: Arc::new(Shared { shell, published, streams, settings, room }) })
     }
 
     /// The routes, to be served, or mounted in a server of one's own.
@@ -138,7 +137,11 @@ impl<S: Shell> Server<S> {
 
     /// Tells all streams that the server ends. They end then.
     pub fn end(&self) {
-        self.ending.send_replace(true);
+        self.ending().begin();
+    }
+
+    pub(crate) fn ending(&self) -> &Arc<Ending> {
+        &self.shared.streams.ending
     }
 
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
@@ -273,7 +276,7 @@ async fn journal<S: Shell>(State(shared): Shares<S>) -> Response {
 /// Whether events can be published.
 async fn ready<S: Shell>(State(shared): Shares<S>) -> Result<&'static str, Problem> {
     match shared.shell.journal().stopped {
-        None if !*shared.streams.ending.borrow() => Ok("ready\n"),
+        None if !shared.streams.ending.has_begun() => Ok("ready\n"),
         None => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends")),
         Some(why) => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, why)),
     }

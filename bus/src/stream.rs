@@ -12,9 +12,9 @@ use bytes::Bytes;
 use futures_util::stream;
 use strandline::bus::{Received, Subscribe};
 use strandline_core::Seq;
-use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
+use crate::ending::Ending;
 use crate::frame::{Frames, Notice, joined};
 use crate::metrics::Metrics;
 use crate::parameters::{Parameters, sequence};
@@ -65,8 +65,7 @@ impl Wanted {
 pub(crate) struct Streams {
     pub(crate) frames: Arc<Frames>,
     pub(crate) metrics: Arc<Metrics>,
-    /// True once the server ends.
-    pub(crate) ending: watch::Receiver<bool>,
+    pub(crate) ending: Arc<Ending>,
 }
 
 /// One stream.
@@ -129,10 +128,10 @@ impl<U: Subscriber> EventStream<U> {
             self.acknowledge(sequence);
         }
         loop {
-            let mut ending = self.streams.ending.clone();
+            let ending = Arc::clone(&self.streams.ending);
             let received = tokio::select! {
                 biased;
-                _ = ending.wait_for(|ending| *ending) => return self.end(&Notice::Shutdown),
+                () = ending.begun() => return self.end(&Notice::Shutdown),
                 received = timeout_at(self.heartbeat, self.subscriber.recv()) => received,
             };
             let now = Instant::now();
