@@ -1,9 +1,10 @@
 //! The routes: what each request does, and what it is answered.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
@@ -28,8 +29,8 @@ use crate::metrics::Metrics;
 use crate::page;
 use crate::parameters::Parameters;
 use crate::problem::Problem;
-use crate::publish::Published;
-use crate::shell::Shell;
+use crate::publish::{Published, Receipt};
+use crate::shell::{Shell, blocking};
 use crate::status::SubscriptionDocument;
 use crate::stream::{self, Streams, Wanted};
 
@@ -74,6 +75,21 @@ struct Shared<S> {
     settings: ServerSettings,
     /// Room for bodies, in units of [`ROOM_BYTES`].
     room: Arc<Semaphore>,
+    /// Why the last event that was published could not be recorded, if it is because of something that passes.
+    shortage: Mutex<Option<String>>,
+}
+
+/// Bodies that are longer than this, in bytes, are parsed where nobody else waits meanwhile.
+const PARSED_AT_ONCE_BYTES_MAX: usize = 64 << 10;
+
+/// What became of a request to publish, before anything is durable.
+struct HandedOver {
+    receipts: Vec<Receipt>,
+    /// Why the event behind those was not accepted.
+    refused: Option<AppendError>,
+    /// How many events there are in all.
+    of: usize,
+    is_batch: bool,
 }
 
 /// Room for bodies is given out in pieces of this many bytes.
@@ -99,7 +115,16 @@ impl<S: Shell> Server<S> {
         };
         let room = settings.bodies_bytes_max.max(settings.body_bytes_max).div_ceil(ROOM_BYTES);
         let room = Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS)));
-        Ok(Self { shared: Arc::new(Shared { shell, published, streams, settings, room }) })
+        Ok(Self {
+            shared: Arc::new(Shared {
+                shell,
+                published,
+                streams,
+                settings,
+                room,
+                shortage: Mutex::default(),
+            }),
+        })
     }
 
     /// The routes, to be served, or mounted in a server of one's own.
@@ -144,6 +169,10 @@ impl<S: Shell> Server<S> {
         &self.shared.streams.ending
     }
 
+    pub(crate) fn body_bytes_max(&self) -> usize {
+        self.shared.settings.body_bytes_max
+    }
+
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
         &self.shared.streams.metrics
     }
@@ -180,11 +209,10 @@ async fn publish<S: Shell>(
     body: Body,
 ) -> Result<Response, Problem> {
     let body = shared.read_body(&headers, body).await?;
-    let (events, is_batch) = match intake::read(&headers, uri.query(), &body.bytes)? {
-        Intake::One(event) => (vec![event], false),
-        Intake::Batch(events) => (events, true),
-    };
-    let (receipts, refused) = shared.published.publish(&shared.shell, &events);
+    let (is_long, of_all) = (body.bytes.len() > PARSED_AT_ONCE_BYTES_MAX, Arc::clone(&shared));
+    let hands_over = move || of_all.hand_over(&headers, uri.query(), &body);
+    let handed_over = if is_long { blocking(hands_over).await } else { hands_over() };
+    let HandedOver { receipts, refused, of, is_batch } = handed_over?;
     let mut sequences = Vec::with_capacity(receipts.len());
     let (mut are_new, mut failed) = (0, refused);
     for receipt in receipts {
@@ -196,11 +224,12 @@ async fn publish<S: Shell>(
             Err(error) => failed = failed.or(Some(error)),
         }
     }
+    shared.note_shortage(failed, are_new);
     let metrics = &shared.streams.metrics;
     metrics.published.inc_by(are_new);
     metrics.repeated.inc_by(sequences.len() as u64 - are_new);
     if let Some(error) = failed {
-        return Err(not_all(error, &sequences, events.len()));
+        return Err(not_all(error, &sequences, of));
     }
     let status = if are_new > 0 { StatusCode::CREATED } else { StatusCode::OK };
     let document = match sequences.first() {
@@ -240,6 +269,14 @@ async fn would_listen(headers: HeaderMap, uri: Uri) -> Result<Response, Problem>
     Ok(([(CONTENT_TYPE, stream)], Body::empty()).into_response())
 }
 
+/// A subscription's name in a path.
+type Name = Result<Path<String>, PathRejection>;
+
+fn of(name: Name) -> Result<String, Problem> {
+    let no_name = |_| Problem::bad("the name in the path is no percent-encoded UTF-8: encode it so");
+    name.map(|Path(name)| name).map_err(no_name)
+}
+
 /// What is acknowledged.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -249,19 +286,19 @@ struct Acknowledgement {
 
 async fn acknowledge<S: Shell>(
     State(shared): Shares<S>,
-    Path(name): Path<String>,
+    name: Name,
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, Problem> {
     let body = shared.read_body(&headers, body).await?;
     let Acknowledgement { sequence } = serde_json::from_slice(&body.bytes)
         .map_err(|error| Problem::bad(format!("the body is not {{\"sequence\": N}}: {error}")))?;
-    shared.shell.acknowledge(&name, Seq::new(sequence)).await?;
+    shared.shell.acknowledge(&of(name)?, Seq::new(sequence)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn remove<S: Shell>(State(shared): Shares<S>, Path(name): Path<String>) -> Result<StatusCode, Problem> {
-    shared.shell.remove(&name).await?;
+async fn remove<S: Shell>(State(shared): Shares<S>, name: Name) -> Result<StatusCode, Problem> {
+    shared.shell.remove(&of(name)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -275,9 +312,9 @@ async fn journal<S: Shell>(State(shared): Shares<S>) -> Response {
 
 /// Whether events can be published.
 async fn ready<S: Shell>(State(shared): Shares<S>) -> Result<&'static str, Problem> {
-    match shared.shell.journal().stopped {
-        None if !shared.streams.ending.has_begun() => Ok("ready\n"),
-        None => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends")),
+    let ends = shared.streams.ending.has_begun().then(|| "the server ends".to_string());
+    match ends.or_else(|| shared.shell.stopped()).or_else(|| shared.shortage().clone()) {
+        None => Ok("ready\n"),
         Some(why) => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, why)),
     }
 }
@@ -291,7 +328,39 @@ async fn metrics<S: Shell>(State(shared): Shares<S>, uri: Uri) -> Result<Respons
     Ok(response)
 }
 
+impl<S: Shell> Shared<S> {
+    /// Understands a body, and hands its events over.
+    fn hand_over(
+        &self,
+        headers: &HeaderMap,
+        query: Option<&str>,
+        body: &Read,
+    ) -> Result<HandedOver, Problem> {
+        let (events, is_batch) = match intake::read(headers, query, &body.bytes)? {
+            Intake::One(event) => (vec![event], false),
+            Intake::Batch(events) => (events, true),
+        };
+        let (receipts, refused) = self.published.publish(&self.shell, &events);
+        Ok(HandedOver { receipts, refused, of: events.len(), is_batch })
+    }
+}
+
 impl<S> Shared<S> {
+    /// Notes whether there was too little of something for an event; the next one that is recorded ends that.
+    fn note_shortage(&self, failed: Option<AppendError>, are_new: u64) {
+        match failed {
+            Some(error @ (AppendError::NoSpace | AppendError::TooManyFiles)) => {
+                *self.shortage() = Some(error.to_string());
+            }
+            _ if are_new > 0 => *self.shortage() = None,
+            _ => {}
+        }
+    }
+
+    fn shortage(&self) -> MutexGuard<'_, Option<String>> {
+        self.shortage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The body, if it comes whole, in time, and is not too long.
     async fn read_body(&self, headers: &HeaderMap, body: Body) -> Result<Read, Problem> {
         let max = self.settings.body_bytes_max;

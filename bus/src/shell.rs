@@ -53,6 +53,11 @@ pub trait Shell: Clone + Send + Sync + 'static {
     /// How the journal of events stands.
     fn journal(&self) -> JournalStatus;
 
+    /// Why the journal of events stopped, if it did. Asked more often than how it stands, and to be had for less.
+    fn stopped(&self) -> Option<String> {
+        self.journal().stopped
+    }
+
     /// Goes through all events that are kept, in order.
     fn read_back<R: Send + 'static>(
         &self,
@@ -156,8 +161,12 @@ impl<D: Disk> Shell for EventBus<D> {
             next: view.durable_end().get(),
             bytes: view.bytes(),
             segments: segments.collect(),
-            stopped: self.events().poisoned().map(|poisoned| poisoned.to_string()),
+            stopped: Shell::stopped(self),
         }
+    }
+
+    fn stopped(&self) -> Option<String> {
+        self.events().poisoned().map(|poisoned| poisoned.to_string())
     }
 
     async fn read_back<R: Send + 'static>(
@@ -186,7 +195,7 @@ impl<D: Disk> Accepted for Ticket<Pcpj, D> {
 }
 
 /// Does on a thread that may block what may block. A panic there goes on here.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     joined(spawn_blocking(work).await)
 }
 

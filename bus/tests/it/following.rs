@@ -75,6 +75,13 @@ fn what_is_no_sequence_number_is_refused() {
             let answer = running.send("GET", "/v1/events", &[&header], b"").await;
             assert_eq!(answer.status, 400, "{value}: {answer:?}");
         }
+        let twice = running.send("GET", "/v1/events", &["Last-Event-ID: 1", "Last-Event-ID: 1"], b"").await;
+        twice.refuses(400, "twice");
+        let raw = [
+            &b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nLast-Event-ID: \xff"[..],
+            b"\r\n\r\n",
+        ];
+        running.raw(raw.concat()).await.refuses(400, "ASCII");
         let long = "9".repeat(10_000);
         let answer = running.get(&format!("/v1/events?last_sequence={long}")).await;
         answer.refuses(400, "no sequence number");

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use crate::server::{Running, with, with_server};
-use strandline_bus::{ConnectionLimits, ServerSettings};
+use strandline_bus::{ConnectionLimits, Guard, ServerSettings};
+use tokio::io::{AsyncWriteExt as _, BufReader};
+
+use crate::server::{Answer, Running, with, with_server};
 
 const STRUCTURED: &str = "Content-Type: application/cloudevents+json";
 const BATCH: &str = "Content-Type: application/cloudevents-batch+json";
@@ -116,6 +118,71 @@ fn a_header_in_double_quotes_is_what_they_enclose() {
 }
 
 #[test]
+fn an_encoding_and_a_content_type_that_say_nothing_else_are_taken() {
+    with_server(|running| async move {
+        let headers = [STRUCTURED, "Content-Encoding: Identity"];
+        let answer = running.send("POST", "/v1/events", &headers, event("1").as_bytes()).await;
+        assert_eq!(answer.json(), json!({"sequence": 1}));
+        let headers = [
+            "ce-specversion: 1.0",
+            "ce-id: 2",
+            "ce-source: /shop",
+            "ce-type: t",
+            "ce-datacontenttype: text/plain",
+            "Content-Type: text/plain",
+        ];
+        let answer = running.send("POST", "/v1/events", &headers, b"x").await;
+        assert_eq!(answer.json(), json!({"sequence": 2}));
+        let found: serde_json::Value = serde_json::from_str(&stored(&running, 2)).unwrap();
+        assert_eq!((&found["datacontenttype"], &found["data"]), (&json!("text/plain"), &json!("x")));
+    });
+}
+
+/// What is parsed on another thread is answered as what is not.
+#[test]
+fn a_long_batch_is_published_in_order_and_whole() {
+    with_server(|running| async move {
+        let events: Vec<_> = (0..1_000).map(|n| event(&n.to_string())).collect();
+        let batch = format!("[{}]", events.join(","));
+        assert!(batch.len() > 64 << 10);
+        let wanted: Vec<u64> = (1..=1_000).collect();
+        for status in [201, 200] {
+            let answer = running.send("POST", "/v1/events", &[BATCH], batch.as_bytes()).await;
+            assert_eq!((answer.status, answer.json()), (status, json!({"sequences": wanted})));
+        }
+        assert_eq!(stored(&running, 1_000), event("999"));
+        let bad = format!("[{},{{}}]", events.join(","));
+        let answer = running.send("POST", "/v1/events", &[BATCH], bad.as_bytes()).await;
+        answer.refuses(400, "event 1000 of the batch");
+    });
+}
+
+/// A client that reads once it has sent everything sees why it was refused.
+#[test]
+fn a_refusal_is_seen_by_who_does_not_read_while_sending() {
+    let guard = Guard { token: Some("0123456789abcdef".into()), any_host: false };
+    let settings = ServerSettings { body_bytes_max: 8 << 20, guard, ..ServerSettings::default() };
+    with(settings, ConnectionLimits::default(), |running| async move {
+        let token = "Authorization: Bearer 0123456789abcdef";
+        for (shown, len, status, words) in [("X: y", 8 << 20, 401, "token"), (token, 12 << 20, 413, "bytes")]
+        {
+            for connection in ["close", "keep-alive"] {
+                let mut stream = running.connect().await;
+                let head = format!(
+                    "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nConnection: {connection}\r\n{shown}\r\nContent-Length: {len}\r\n\r\n"
+                );
+                stream.write_all(head.as_bytes()).await.unwrap();
+                let piece = vec![b' '; 64 << 10];
+                for _ in 0..len / piece.len() {
+                    stream.write_all(&piece).await.unwrap();
+                }
+                Answer::read(BufReader::new(stream)).await.refuses(status, words);
+            }
+        }
+    });
+}
+
+#[test]
 fn plain_json_needs_a_type_and_a_source() {
     with_server(|running| async move {
         let answer = running.send("POST", "/v1/events?type=t&source=%2Fs", &[PLAIN], b"[1, 2]").await;
@@ -169,6 +236,26 @@ fn what_is_no_event_is_refused_with_a_reason() {
             (&[PLAIN], event("1").into_bytes(), 400, "application/cloudevents+json"),
             (&["Content-Type: text/html"], b"x".to_vec(), 415, "text/html"),
             (&[], b"x".to_vec(), 415, "no content type"),
+            (&[STRUCTURED, STRUCTURED], event("1").into_bytes(), 400, "twice"),
+            (&[STRUCTURED, "Content-Encoding: gzip"], event("1").into_bytes(), 415, "gzip"),
+            (
+                &[STRUCTURED, "Content-Encoding: identity", "Content-Encoding: br"],
+                event("1").into_bytes(),
+                415,
+                "br",
+            ),
+            (
+                &["ce-specversion: 1.0", "ce-id: 1", "ce-datacontenttype: text/plain", PLAIN],
+                b"1".to_vec(),
+                400,
+                "`ce-datacontenttype`",
+            ),
+            (
+                &["ce-specversion: 1.0", "ce-id: 1", "ce-datacontenttype: text/plain"],
+                b"1".to_vec(),
+                400,
+                "`ce-datacontenttype`",
+            ),
             (&["ce-specversion: 1.0", "ce-id: %+1"], b"".to_vec(), 400, "percent"),
             (&["ce-specversion: 1.0", "ce-id: \"1"], b"".to_vec(), 400, "`ce-id`"),
             (&["ce-specversion: 1.0", "ce-id: \"1\"2"], b"".to_vec(), 400, "`ce-id`"),
@@ -267,7 +354,7 @@ fn bodies_take_no_more_room_than_there_is() {
     let settings =
         ServerSettings { body_bytes_max: 1_000, bodies_bytes_max: 1_000, ..ServerSettings::default() };
     with(settings, ConnectionLimits::default(), |running| async move {
-        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        use tokio::io::AsyncReadExt as _;
         let mut first = tokio::net::TcpStream::connect(running.address).await.unwrap();
         let head = "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\nContent-Type: application/cloudevents+json\r\n\r\n";
         first.write_all(head.as_bytes()).await.unwrap();

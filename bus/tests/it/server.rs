@@ -85,6 +85,11 @@ impl Running {
         Client::new(&format!("http://{}", self.address)).unwrap()
     }
 
+    /// A connection on which nothing was said yet.
+    pub(crate) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
     /// Sends bytes, and reads until the server closes or the answer is whole.
     pub(crate) async fn raw(&self, request: impl AsRef<[u8]>) -> Answer {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
