@@ -46,6 +46,7 @@
 
 pub mod client;
 pub mod cloud_event;
+mod commit_metrics;
 mod connection_io;
 mod connections;
 mod ending;

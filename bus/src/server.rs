@@ -16,6 +16,7 @@ use bytes::Bytes;
 use http_body_util::LengthLimitError;
 use serde::{Deserialize, Serialize};
 use strandline::AppendError;
+use strandline::bus::BusReport;
 use strandline_core::{ReadError, Seq};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -47,6 +48,8 @@ pub struct ServerSettings {
     pub guard: Guard,
     /// What is told of the disk below the bus, if its [`MeasuredDisk`](crate::MeasuredDisk) has it.
     pub disk: Option<DiskMeasures>,
+    /// What opening the bus found, of which the metrics tell what was cut.
+    pub opened: Option<BusReport>,
 }
 
 impl Default for ServerSettings {
@@ -57,6 +60,7 @@ impl Default for ServerSettings {
             body_timeout: Duration::from_secs(30),
             guard: Guard::default(),
             disk: None,
+            opened: None,
         }
     }
 }
@@ -110,7 +114,7 @@ impl<S: Shell> Server<S> {
         let published = Published::read_back(&shell).await?;
         let streams = Streams {
             frames: Arc::new(Frames::default()),
-            metrics: Arc::new(Metrics::new(settings.disk.as_ref())),
+            metrics: Arc::new(Metrics::new(&settings)),
             ending: Arc::new(Ending::default()),
         };
         let room = settings.bodies_bytes_max.max(settings.body_bytes_max).div_ceil(ROOM_BYTES);
@@ -321,7 +325,7 @@ async fn ready<S: Shell>(State(shared): Shares<S>) -> Result<&'static str, Probl
 
 async fn metrics<S: Shell>(State(shared): Shares<S>, uri: Uri) -> Result<Response, Problem> {
     Parameters::parse(uri.query(), &[])?;
-    let text = shared.streams.metrics.to_text(&shared.shell.journal(), &shared.shell.subscriptions());
+    let text = shared.streams.metrics.to_text(&shared.shell);
     let mut response = text.into_response();
     let text_format = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, text_format);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use strandline::bus::{
     AckRequest, EventBus, EventBusError, Received, Subscribe, Subscription, SubscriptionStatus,
 };
-use strandline::{AppendError, Disk, EventDraft, Pcpj, ReadStep, ReadUpTo, Ticket};
+use strandline::{AppendError, CommitCounts, Disk, EventDraft, Pcpj, ReadStep, ReadUpTo, Ticket};
 use strandline_core::{Event, ReadError, Seq};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
@@ -56,6 +56,11 @@ pub trait Shell: Clone + Send + Sync + 'static {
     /// Why the journal of events stopped, if it did. Asked more often than how it stands, and to be had for less.
     fn stopped(&self) -> Option<String> {
         self.journal().stopped
+    }
+
+    /// The commits of events since the bus was opened.
+    fn commits(&self) -> CommitCounts {
+        CommitCounts::default()
     }
 
     /// Goes through all events that are kept, in order.
@@ -167,6 +172,10 @@ impl<D: Disk> Shell for EventBus<D> {
 
     fn stopped(&self) -> Option<String> {
         self.events().poisoned().map(|poisoned| poisoned.to_string())
+    }
+
+    fn commits(&self) -> CommitCounts {
+        self.events().commit_counts()
     }
 
     async fn read_back<R: Send + 'static>(

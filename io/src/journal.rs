@@ -12,6 +12,7 @@ use crate::append_all::{AppendAllError, append_all};
 use crate::backup::{BackupError, BackupReport};
 use crate::clock::{salt_seed, timestamp};
 use crate::commit::Outcome;
+use crate::commit_counts::CommitCounts;
 use crate::directory::{AlreadyOpen, Directory};
 use crate::disk::Disk;
 use crate::error::{AppendError, FlushError, Poisoned};
@@ -305,6 +306,12 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     #[must_use]
     pub fn durable_end(&self) -> Seq {
         self.shared().lock().view().durable_end()
+    }
+
+    /// The commits since it was opened.
+    #[must_use]
+    pub fn commit_counts(&self) -> CommitCounts {
+        self.shared().lock().counted.counts
     }
 
     /// The lowest sequence number that is kept.

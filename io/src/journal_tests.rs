@@ -134,6 +134,9 @@ fn many_tickets_and_a_wait_are_one_commit() {
         assert_eq!(ticket.wait().unwrap(), Seq::new(n as u64 + 1));
     }
     assert_eq!(disk.syncs(), syncs + 1);
+    let counts = journal.commit_counts();
+    assert_eq!((counts.commits, counts.records), (2, 101));
+    assert_eq!((counts.by_records[0], counts.by_records[7]), (1, 1), "one record, and 65 to 128");
 }
 
 #[test]
@@ -161,6 +164,7 @@ fn no_space_fails_what_waits_and_nothing_else() {
     assert_eq!(journal.append(b"void"), Err(AppendError::NoSpace));
     assert_eq!(journal.append(b"void"), Err(AppendError::NoSpace));
     assert_eq!(journal.append(b"after"), Ok(Seq::new(1)));
+    assert_eq!((journal.commit_counts().commits, journal.commit_counts().records), (2, 2), "no void counts");
     assert_eq!(journal.poisoned(), None);
     journal.close().unwrap();
     assert_eq!(read_all(&open(&disk)).into_values().collect::<Vec<_>>(), [&b"before"[..], b"after"]);
@@ -364,6 +368,7 @@ fn a_flush_makes_weaker_policies_durable() {
         assert_eq!((disk.syncs(), journal.durable_end()), (syncs, Seq::ZERO), "{sync:?}");
         journal.flush().unwrap();
         assert_eq!((disk.syncs(), journal.durable_end()), (syncs + 1, Seq::new(2)), "{sync:?}");
+        assert_eq!((journal.commit_counts().commits, journal.commit_counts().records), (2, 2), "{sync:?}");
         journal.flush().unwrap();
         assert_eq!(disk.syncs(), syncs + 1, "{sync:?}: nothing was left to flush");
         let ticket = journal.append_nowait(b"three").unwrap();

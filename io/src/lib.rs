@@ -52,6 +52,7 @@ mod backup;
 pub mod bus;
 mod clock;
 mod commit;
+mod commit_counts;
 mod directory;
 pub mod disk;
 mod disk_layer;
@@ -92,6 +93,7 @@ mod thread_tests;
 
 pub use append_all::AppendAllError;
 pub use backup::{BackupError, BackupReport};
+pub use commit_counts::CommitCounts;
 pub use directory::{AlreadyOpen, Directory, DirectoryError};
 pub use disk::{Access, Disk, Entry};
 pub use disk_layer::DiskLayer;
