@@ -154,7 +154,7 @@ impl Stands {
         self.subscribers.clear();
         self.lag.clear();
         for state in STATES {
-            self.subscribers.get_or_create(&[("state", state.label().to_string())]);
+            self.subscribers.get_or_create(&[("state", state.label().to_string())]).set(0);
         }
         for status in subscriptions {
             self.subscribers.get_or_create(&[("state", status.state.label().to_string())]).inc();

@@ -83,7 +83,9 @@ impl From<EventBusError> for Problem {
                 StatusCode::INSUFFICIENT_STORAGE
             }
             EventBusError::Subscribe(_) => StatusCode::BAD_REQUEST,
-            EventBusError::Acknowledge(AcknowledgeError::NeverDelivered { .. }) => StatusCode::CONFLICT,
+            EventBusError::Acknowledge(
+                AcknowledgeError::NeverDelivered { .. } | AcknowledgeError::GapNotTold { .. },
+            ) => StatusCode::CONFLICT,
             EventBusError::Acknowledge(_) | EventBusError::UnknownName { .. } => StatusCode::NOT_FOUND,
             EventBusError::Poisoned(_) | EventBusError::Closed => StatusCode::SERVICE_UNAVAILABLE,
         };

@@ -182,6 +182,34 @@ fn more_than_a_replay_delivers_is_a_gap_and_moves_no_place() {
     });
 }
 
+/// Nobody knows whether a gap on a connection that broke was received; so it is told again, and acknowledged then.
+#[test]
+fn a_gap_is_acknowledged_on_the_connection_that_told_it() {
+    with_server(|running| async move {
+        let draft = |payload| EventDraft { domain: 1, event_type: "t", source: "s", payload };
+        let acknowledge = || running.send("POST", "/v1/subscriptions/d/ack", &[], b"{\"sequence\":1001}");
+        drop(running.stream("?subscription=d", &[]).await);
+        let is_away = async || {
+            let state = || running.bus.subscriptions().first().map(|status| status.state.label());
+            while state() != Some("SUSPENDED") {
+                tokio::task::yield_now().await;
+            }
+        };
+        is_away().await;
+        running.bus.publish_all((0..1_001).map(|_| draft(&b"{}"[..]))).unwrap();
+        let mut first = running.stream("?subscription=d", &[]).await;
+        assert_eq!(first.event().await.2["resume_after"], 1_001);
+        drop(first);
+        is_away().await;
+        acknowledge().await.refuses(409, "Subscribe again");
+        let mut second = running.stream("?subscription=d", &[]).await;
+        assert_eq!(second.event().await.2["resume_after"], 1_001);
+        assert_eq!(acknowledge().await.status, 204);
+        running.bus.publish(draft(b"\"next\"")).unwrap();
+        assert_eq!(ids(&mut second, 1).await, [1_002]);
+    });
+}
+
 #[test]
 fn what_is_in_the_journal_cannot_break_a_frame() {
     with_server(|running| async move {
