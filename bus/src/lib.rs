@@ -44,6 +44,7 @@
 
 #![forbid(unsafe_code)]
 
+mod body;
 pub mod client;
 pub mod cloud_event;
 mod commit_metrics;

@@ -3,24 +3,21 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use bytes::Bytes;
-use http_body_util::LengthLimitError;
 use serde::{Deserialize, Serialize};
 use strandline::AppendError;
 use strandline::bus::BusReport;
 use strandline_core::{ReadError, Seq};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
 
+use crate::body::{Bodies, Read};
 use crate::ending::Ending;
 use crate::frame::Frames;
 use crate::guard::{self, Guard};
@@ -77,8 +74,7 @@ struct Shared<S> {
     published: Arc<Published>,
     streams: Streams,
     settings: ServerSettings,
-    /// Room for bodies, in units of [`ROOM_BYTES`].
-    room: Arc<Semaphore>,
+    bodies: Bodies,
     /// Why the last event that was published could not be recorded, if it is because of something that passes.
     shortage: Mutex<Option<String>>,
 }
@@ -96,15 +92,6 @@ struct HandedOver {
     is_batch: bool,
 }
 
-/// Room for bodies is given out in pieces of this many bytes.
-const ROOM_BYTES: usize = 1 << 10;
-
-/// A body, and the room that it takes until it is dropped.
-struct Read {
-    bytes: Bytes,
-    _room: OwnedSemaphorePermit,
-}
-
 impl<S: Shell> Server<S> {
     /// A server of this bus. Reads what the bus keeps, to know what was published.
     ///
@@ -117,15 +104,14 @@ impl<S: Shell> Server<S> {
             metrics: Arc::new(Metrics::new(&settings)),
             ending: Arc::new(Ending::default()),
         };
-        let room = settings.bodies_bytes_max.max(settings.body_bytes_max).div_ceil(ROOM_BYTES);
-        let room = Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS)));
+        let bodies = Bodies::new(&settings);
         Ok(Self {
             shared: Arc::new(Shared {
                 shell,
                 published,
                 streams,
                 settings,
-                room,
+                bodies,
                 shortage: Mutex::default(),
             }),
         })
@@ -212,7 +198,7 @@ async fn publish<S: Shell>(
     uri: Uri,
     body: Body,
 ) -> Result<Response, Problem> {
-    let body = shared.read_body(&headers, body).await?;
+    let body = shared.bodies.read(&headers, body).await?;
     let (is_long, of_all) = (body.bytes.len() > PARSED_AT_ONCE_BYTES_MAX, Arc::clone(&shared));
     let hands_over = move || of_all.hand_over(&headers, uri.query(), &body);
     let handed_over = if is_long { blocking(hands_over).await } else { hands_over() };
@@ -294,7 +280,7 @@ async fn acknowledge<S: Shell>(
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, Problem> {
-    let body = shared.read_body(&headers, body).await?;
+    let body = shared.bodies.read(&headers, body).await?;
     let Acknowledgement { sequence } = serde_json::from_slice(&body.bytes)
         .map_err(|error| Problem::bad(format!("the body is not {{\"sequence\": N}}: {error}")))?;
     shared.shell.acknowledge(&of(name)?, Seq::new(sequence)).await?;
@@ -364,41 +350,4 @@ impl<S> Shared<S> {
     fn shortage(&self) -> MutexGuard<'_, Option<String>> {
         self.shortage.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// The body, if it comes whole, in time, and is not too long.
-    async fn read_body(&self, headers: &HeaderMap, body: Body) -> Result<Read, Problem> {
-        let max = self.settings.body_bytes_max;
-        let too_long = || {
-            let detail = format!("the body is longer than {max} bytes: send fewer or smaller events");
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
-        };
-        let said = headers.get(CONTENT_LENGTH).and_then(|len| len.to_str().ok()?.parse::<u64>().ok());
-        if said.is_some_and(|len| len > max as u64) {
-            return Err(too_long());
-        }
-        // Who does not say how long it is may fill it.
-        let len = said.map_or(max, |len| usize::try_from(len).unwrap_or(max));
-        let pieces = u32::try_from(len.div_ceil(ROOM_BYTES)).unwrap_or(u32::MAX);
-        let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(pieces) else {
-            let detail = "too many long bodies are being published at once: send it again in a moment";
-            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
-        };
-        match timeout(self.settings.body_timeout, to_bytes(body, max)).await {
-            Ok(Ok(bytes)) => Ok(Read { bytes, _room: room }),
-            Ok(Err(error)) if is_too_long(&error) => Err(too_long()),
-            Ok(Err(error)) => Err(Problem::bad(format!("the body did not come whole: {error}"))),
-            Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")),
-        }
-    }
-}
-
-fn is_too_long(error: &axum::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if error.is::<LengthLimitError>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
 }

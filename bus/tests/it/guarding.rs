@@ -1,6 +1,8 @@
 //! Who may talk to the server, and what it does about too much.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -157,6 +159,63 @@ fn a_client_that_takes_nothing_loses_its_connection_and_nothing_else() {
         assert_eq!(began.elapsed(), limits.write_timeout * 2, "nobody is waited for");
         bus.close().unwrap();
     });
+}
+
+/// A listener out of files, which counts how often it is asked.
+struct OutOfFiles(Arc<AtomicU64>);
+
+impl Listener for OutOfFiles {
+    type Connection = DuplexStream;
+
+    async fn accept(&mut self) -> io::Result<DuplexStream> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Err(io::Error::from_raw_os_error(24))
+    }
+}
+
+/// Counts warnings, and does nothing else.
+struct Warnings(Arc<AtomicU64>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[test]
+fn a_server_out_of_files_asks_once_a_second_and_warns_once() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let (asked, warned) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let serves = async {
+        let root = tempfile::tempdir().unwrap();
+        let directory = Directory::open(root.path()).unwrap();
+        let (bus, _) = EventBus::open(&directory, BusSettings::default()).unwrap();
+        let server = Server::new(bus.clone(), ServerSettings::default()).await.unwrap();
+        let day = tokio::time::sleep(Duration::from_secs(24 * 60 * 60));
+        server.serve(OutOfFiles(Arc::clone(&asked)), ConnectionLimits::default(), day).await;
+        bus.close().unwrap();
+    };
+    let counts = Warnings(Arc::clone(&warned));
+    tracing::subscriber::with_default(counts, || runtime.unwrap().block_on(serves));
+    assert_eq!(warned.load(Ordering::SeqCst), 1);
+    let asked = asked.load(Ordering::SeqCst);
+    assert!((86_400..86_410).contains(&asked), "{asked}");
 }
 
 #[test]
