@@ -28,7 +28,7 @@ impl ReaderWatch {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
