@@ -93,7 +93,7 @@ fn print_line(line: &Line<'_>) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     // Programs get it as it was published.
     if out.is_terminal() {
-        text = harmless(&text);
+        text = harmless(&text).into_owned();
     }
     writeln!(out, "{text}")?;
     Ok(out.flush()?)
