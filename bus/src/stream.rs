@@ -86,11 +86,13 @@ pub(crate) async fn answer<S: Shell>(
     streams: Streams,
     wanted: Wanted,
 ) -> Result<Response, Problem> {
-    let Wanted { subscribe, acknowledges } = wanted;
+    let Wanted { mut subscribe, acknowledges } = wanted;
     let mut greeting = format!("retry: {RETRY_MS}\n\n").into_bytes();
     if subscribe.name.is_none() && subscribe.last_sequence.is_none() {
-        // Before the subscription begins: what is published in between was not given out, and would come again.
-        greeting.extend(Notice::Live(shell.last()).frame());
+        // It begins where it is told to begin, whatever is published until it does.
+        let last = shell.last();
+        subscribe.last_sequence = Some(last);
+        greeting.extend(Notice::Live(last).frame());
     }
     let subscriber = shell.subscribe(subscribe).await?;
     streams.metrics.streams.inc();

@@ -31,7 +31,7 @@ explore() {
             local seed crashes
             seed=$(sed -n 's/.*--seed \([0-9]*\) .*/\1/p' "$out" | head -n 1)
             crashes=$(sed -n 's/^[0-9]* steps, \([0-9]*\) crashes.*/\1/p' "$err" | tail -n 1)
-            after="$kind seed $seed, $crashes crashes before"
+            after="$kind seed $seed${crashes:+, $crashes crashes before}"
             [ -n "$caught_by" ] || caught_by="(the run ended without a violation)"
             return
         fi
@@ -78,8 +78,8 @@ while IFS=$'\t' read -r name catcher checks _; do
     started=$SECONDS
     caught_by='' after='-'
     (cd "$copy" && git apply "$here/$name.patch")
-    if [ "$catcher" = sim ] || [ "$catcher" = bus ] || [ "$catcher" = session ]; then
-        if cargo build --quiet --release --manifest-path "$copy/Cargo.toml" -p strandline-sim 2>"$work/build"; then
+    if [[ $catcher =~ ^(sim|bus|session|network)$ ]]; then
+        if cargo build --quiet --release --manifest-path "$copy/Cargo.toml" -p strandline-sim --features network 2>"$work/build"; then
             if [ "$catcher" = sim ]; then explore; else explore "--$catcher"; fi
         else
             caught_by="(does not build)"

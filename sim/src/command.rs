@@ -2,9 +2,12 @@
 //!
 //! A binary flattens or nests [`Flags`], which are clap arguments, and calls [`run`].
 
+#[cfg(feature = "network")]
+mod network;
 mod progress;
 
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -54,6 +57,10 @@ pub struct Flags {
     /// A session, whose engine is resumed after every crash, in place of a single journal.
     #[arg(long, conflicts_with_all = ["steps", "script", "exhaustive", "canary"])]
     pub session: bool,
+    /// The event bus over a simulated network, with clients, in place of a single journal.
+    #[cfg(feature = "network")]
+    #[arg(long, conflicts_with_all = ["steps", "script", "exhaustive", "canary", "session", "bus"])]
+    pub network: bool,
     /// Reports a violation as it was found, without looking for a shorter script.
     #[arg(long)]
     pub no_shrink: bool,
@@ -69,6 +76,12 @@ pub fn run(flags: &Flags) -> ExitCode {
     let started = Instant::now();
     let mut total = Statistics::default();
     let mut trace = if flags.shows_trace() { Trace::shown(io::stdout()) } else { Trace::silent() };
+    #[cfg(feature = "network")]
+    if flags.network {
+        let code = network::run(flags, &mut trace);
+        std::panic::set_hook(hook);
+        return code;
+    }
     let outcome = match flags.exhaustive {
         Some(length) => run_scopes(flags, length, &mut trace, &mut total),
         None => run_seeds(flags, &mut trace, &mut total),
@@ -91,6 +104,14 @@ impl Flags {
         self.seed.or(self.commit)
     }
 
+    /// The seeds that are to be run.
+    fn seed_range(&self) -> RangeInclusive<u64> {
+        match self.seeds {
+            Some((from, to)) => from..=to - 1,
+            None => self.single().unwrap_or(0)..=self.single().unwrap_or(0),
+        }
+    }
+
     fn shows_trace(&self) -> bool {
         self.seeds.is_none() && self.exhaustive.is_none()
     }
@@ -102,11 +123,7 @@ impl Flags {
 }
 
 fn run_seeds(flags: &Flags, trace: &mut Trace, total: &mut Statistics) -> Result<(), Failure> {
-    let (from, to) = match flags.seeds {
-        Some(seeds) => seeds,
-        None => (flags.single().unwrap_or(0), 0),
-    };
-    let last = if flags.seeds.is_some() { to - 1 } else { from };
+    let (from, last) = flags.seed_range().into_inner();
     let progress = Progress::new("seeds", last - from + 1, flags.seeds.is_some());
     for seed in from..=last {
         let statistics = run_seed(flags, seed, trace)?;

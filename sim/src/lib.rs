@@ -30,6 +30,8 @@ mod driven;
 pub mod exchange;
 mod explorer;
 mod interpreter;
+#[cfg(feature = "network")]
+pub mod network;
 mod oracle;
 pub mod session;
 mod trace;

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 /// the first line that differs.
 pub struct Trace {
     hasher: Sha256,
-    out: Option<Box<dyn Write>>,
+    out: Option<Box<dyn Write + Send>>,
 }
 
 impl Trace {
@@ -20,7 +20,7 @@ impl Trace {
 
     /// A trace that is shown. An output that cannot be written any more is not an error of the run.
     #[must_use]
-    pub fn shown(out: impl Write + 'static) -> Self {
+    pub fn shown(out: impl Write + Send + 'static) -> Self {
         Self { hasher: Sha256::new(), out: Some(Box::new(out)) }
     }
 

@@ -18,18 +18,22 @@ use crate::disk::SimDisk;
 use crate::driven::{Driven, Stopped, stopped};
 
 /// The machine and its clocks.
-pub(super) struct Machine {
+pub(crate) struct Machine {
     disk: SimDisk,
     limits: Limits,
-    events: Driven<Pcpj>,
+    pub(crate) events: Driven<Pcpj>,
     records: Driven<Pryj>,
-    bus: EventBus,
+    pub(crate) bus: EventBus,
     /// Records that are on their way, oldest first.
     recording: VecDeque<(RecordId, Seq)>,
     /// The number that the next record is to get. A record is never appended behind a void.
     next_record: Option<Seq>,
     turns: ChaCha8Rng,
-    pub(super) now: u64,
+    /// How often records were refused for lack of space.
+    pub(crate) refusals: u64,
+    /// Those who may have something to do.
+    awake: Vec<Turn>,
+    pub(crate) now: u64,
     /// How far the wall clock is from the machine's own time, in milliseconds.
     pub(super) wall_offset: i64,
     /// What is to be recorded waits.
@@ -44,6 +48,20 @@ enum Turn {
     Records,
 }
 
+impl Turn {
+    const ALL: [Self; 3] = [Self::Bus, Self::Events, Self::Records];
+}
+
+/// What a turn came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Turned {
+    /// There was nothing to do.
+    Idle,
+    Did,
+    /// The journal of events told something.
+    Told(Output),
+}
+
 /// What a subscriber was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Given {
@@ -55,7 +73,7 @@ pub(super) enum Given {
 
 impl Machine {
     /// Opens what is on the disk.
-    pub(super) fn open(disk: SimDisk, limits: Limits, now: u64, wall_offset: i64) -> Result<Self, Stopped> {
+    pub(crate) fn open(disk: SimDisk, limits: Limits, now: u64, wall_offset: i64) -> Result<Self, Stopped> {
         let records = Driven::<Pryj>::open(&disk, "subscriptions", limits.records_config())?;
         let mut restore = Restore::new();
         records.each(records.journal.view().first(), |record| {
@@ -75,6 +93,8 @@ impl Machine {
             recording,
             next_record,
             turns,
+            refusals: 0,
+            awake: Vec::new(),
             now,
             wall_offset,
             holds_records,
@@ -83,11 +103,11 @@ impl Machine {
         Ok(machine)
     }
 
-    fn wall(&self) -> Timestamp {
+    pub(crate) fn wall(&self) -> Timestamp {
         wall(self.now, self.wall_offset)
     }
 
-    fn monotonic(&self) -> Monotonic {
+    pub(crate) fn monotonic(&self) -> Monotonic {
         Monotonic::from_millis(self.now)
     }
 
@@ -104,22 +124,48 @@ impl Machine {
     }
 
     /// Whatever there is to do, until nothing is left or there is no space for it.
-    pub(super) fn run(&mut self) -> Result<(), Stopped> {
-        let all = [Turn::Bus, Turn::Events, Turn::Records];
-        let mut awake = all.to_vec();
-        while let Some(turn) = awake.choose(&mut self.turns).copied() {
-            let did_something = match turn {
-                Turn::Bus => self.decide()?,
-                Turn::Events => self.events.step()?.is_some(),
-                Turn::Records => self.record()?,
-            };
-            if did_something {
-                awake = all.to_vec();
-            } else {
-                awake.retain(|other| *other != turn);
-            }
-        }
+    pub(crate) fn run(&mut self) -> Result<(), Stopped> {
+        self.wake();
+        while self.turn()?.is_some() {}
         Ok(())
+    }
+
+    /// Something happened: there may be something to do for everybody.
+    pub(crate) fn wake(&mut self) {
+        self.awake = Turn::ALL.to_vec();
+    }
+
+    /// Whether nobody has anything to do.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.awake.is_empty()
+    }
+
+    /// How long nobody will have anything to do, in milliseconds; for ever, if nothing comes from outside.
+    pub(crate) fn sleeps_ms(&self) -> Option<u64> {
+        let (now, events) = (self.monotonic(), &self.events.journal);
+        let journals = [events.next_deadline(), self.records.journal.next_deadline()];
+        let bus = self.bus.next_deadline(now, events.view());
+        let next = journals.into_iter().chain([bus]).flatten().min()?;
+        Some(next.as_millis().saturating_sub(self.now))
+    }
+
+    /// The turn of one who is awake; nothing once nobody is.
+    pub(crate) fn turn(&mut self) -> Result<Option<Turned>, Stopped> {
+        let Some(turn) = self.awake.choose(&mut self.turns).copied() else { return Ok(None) };
+        let did = |did: bool| if did { Turned::Did } else { Turned::Idle };
+        let turned = match turn {
+            Turn::Bus => did(self.decide()?),
+            Turn::Records => did(self.record()?),
+            Turn::Events => match self.events.step()? {
+                Some(Some(told)) => Turned::Told(told),
+                step => did(step.is_some()),
+            },
+        };
+        match turned {
+            Turned::Idle => self.awake.retain(|other| *other != turn),
+            Turned::Did | Turned::Told(_) => self.wake(),
+        }
+        Ok(Some(turned))
     }
 
     /// The bus looks at what there is, and asks for what follows from it.
@@ -178,6 +224,7 @@ impl Machine {
     }
 
     fn refused(&mut self) {
+        self.refusals += 1;
         self.recording.clear();
         self.next_record = None;
         self.bus.handle_refused(self.monotonic());
@@ -250,17 +297,17 @@ impl Machine {
         Ok(events)
     }
 
-    pub(super) fn first(&self) -> u64 {
+    pub(crate) fn first(&self) -> u64 {
         self.events.journal.view().first().get()
     }
 
     /// One past the last durable event.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.events.journal.view().durable_end().get()
     }
 
     /// Closes both journals.
-    pub(super) fn close(mut self) -> Result<(), Stopped> {
+    pub(crate) fn close(&mut self) -> Result<(), Stopped> {
         self.bus.record_now();
         self.run()?;
         self.records.close()?;
@@ -277,7 +324,7 @@ fn wall(now: u64, offset: i64) -> Timestamp {
 }
 
 /// Bytes of all files.
-pub(super) fn bytes(disk: &SimDisk) -> u64 {
+pub(crate) fn bytes(disk: &SimDisk) -> u64 {
     disk.list().map_or(0, |entries| entries.iter().map(|entry| entry.len).sum())
 }
 

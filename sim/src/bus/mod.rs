@@ -12,9 +12,9 @@
 //! | B8 | retention drops nothing that a durable subscription needs while there is room |
 //! | B7 | a subscription that was told to be durable is there after any crash |
 
-mod machine;
+pub(crate) mod machine;
 mod promise;
-mod story;
+pub(crate) mod story;
 mod work;
 
 pub use story::BusStory;

@@ -34,25 +34,27 @@ pub(super) fn payload(seq: u64) -> Vec<u8> {
 
 /// Sizes of files and of the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
-    pub(super) sector_bytes: u64,
-    pub(super) event_segment: u64,
-    pub(super) record_segment: u64,
-    pub(super) reserve: bool,
+pub(crate) struct Limits {
+    pub(crate) sector_bytes: u64,
+    pub(crate) event_segment: u64,
+    pub(crate) record_segment: u64,
+    pub(crate) reserve: bool,
+    /// Bytes that one commit may have; half as many are kept in memory for who reads.
+    pub(crate) commit_bytes: usize,
     /// Decides whose effects come first.
-    pub(super) turns: u64,
-    pub(super) salt: u64,
-    pub(super) bus: BusConfig,
+    pub(crate) turns: u64,
+    pub(crate) salt: u64,
+    pub(crate) bus: BusConfig,
 }
 
 impl Limits {
     /// Bytes that all files together may have.
-    pub(super) const fn bytes_max(&self) -> u64 {
+    pub(crate) const fn bytes_max(&self) -> u64 {
         self.bus.retention.bytes_max
     }
 
     /// Beside the events: two segments of records, one that is being created, and a copy of a torn tail of either.
-    pub(super) const fn segments_max(&self) -> u64 {
+    pub(crate) const fn segments_max(&self) -> u64 {
         self.bytes_max() - 4 * self.record_segment - self.event_segment
     }
 
@@ -60,14 +62,14 @@ impl Limits {
         Config {
             segment_bytes,
             reserve_bytes: if self.reserve { segment_bytes } else { 0 },
-            tail_bytes_max: 200,
-            commit_bytes_max: 400,
+            tail_bytes_max: self.commit_bytes / 2,
+            commit_bytes_max: self.commit_bytes,
             block_bytes: self.sector_bytes,
             ..Config::new(self.salt, Timestamp::from_millis(0))
         }
     }
 
-    pub(super) fn events_config(&self) -> Config {
+    pub(crate) fn events_config(&self) -> Config {
         let segments_bytes_max = self.segments_max();
         Config {
             index_events: true,
@@ -77,11 +79,11 @@ impl Limits {
         }
     }
 
-    pub(super) fn records_config(&self) -> Config {
+    pub(crate) fn records_config(&self) -> Config {
         Config { reserve_bytes: self.record_segment, ..self.config(self.record_segment) }
     }
 
-    pub(super) const fn occupied(&self, others: u64, wanted: u64) -> Occupied {
+    pub(crate) const fn occupied(&self, others: u64, wanted: u64) -> Occupied {
         Occupied { others, segment: self.event_segment, segments_max: self.segments_max(), wanted }
     }
 }
@@ -143,6 +145,7 @@ impl BusStory {
             event_segment,
             record_segment,
             reserve: choice.random_bool(0.5),
+            commit_bytes: 400,
             turns: choice.random(),
             salt: choice.random(),
             bus: small_bus(bus),

@@ -70,7 +70,8 @@ impl Application for BusStory {
         for who in 0..NAMES.len() {
             acknowledged.push(check.subscriber(who)?);
         }
-        let again = Machine::open(disk, self.limits, 2_000_000, -2_000_000).map_err(|Stopped(why)| why)?;
+        let mut again =
+            Machine::open(disk, self.limits, 2_000_000, -2_000_000).map_err(|Stopped(why)| why)?;
         for (who, pointer) in acknowledged.into_iter().enumerate() {
             let found = again.pointer(NAMES[who]).map(|(pointer, _)| pointer);
             if pointer.is_some() && found != pointer {
