@@ -173,7 +173,7 @@ fn no_space_fails_what_waits_and_nothing_else() {
 #[test]
 fn too_many_open_files_fail_what_waits_and_nothing_else() {
     let disk = TestDisk::new();
-    // Zeros would be prepared in a file of their own.
+    // Without zeros, no file is prepared for the next segment either.
     let journal = open_with(&disk, Config { reserve_bytes: 0, ..small() });
     assert_eq!(journal.append(&[1; 16_000]), Ok(Seq::new(0)));
     disk.inject("create", Fault::Error(EMFILE), 2);

@@ -343,8 +343,9 @@ impl<F: Framing> State<F> {
                 self.background.push_back((id, effect));
             }
             Output::Effect { id, effect } => {
-                if let Effect::Create { reserve, .. } = effect {
-                    self.spare.len = reserve;
+                if let Effect::Create { reserve, head, .. } = &effect {
+                    // What ends with its head has no zeros to be prepared.
+                    self.spare.len = if *reserve > head.len() as u64 { *reserve } else { 0 };
                     self.created = true;
                 }
                 return Some((id, effect));
