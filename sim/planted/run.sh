@@ -29,7 +29,7 @@ explore() {
         if ! timeout 900 "$CARGO_TARGET_DIR/release/strandline-sim" $arguments --no-shrink >"$out" 2>"$err"; then
             caught_by=$(sed -n 's/^violation of //p' "$out" | head -n 1)
             local seed crashes
-            seed=$(sed -n 's/.*--seed \([0-9]*\) .*/\1/p' "$out" | head -n 1)
+            seed=$(sed -n 's/.*--seed \([0-9]*\).*/\1/p' "$out" | head -n 1)
             crashes=$(sed -n 's/^[0-9]* steps, \([0-9]*\) crashes.*/\1/p' "$err" | tail -n 1)
             after="$kind seed $seed${crashes:+, $crashes crashes before}"
             [ -n "$caught_by" ] || caught_by="(the run ended without a violation)"

@@ -5,6 +5,7 @@
 #   tests/deep/run.sh kills     1,000 kills of a real writer (KILLS, KILLS_SEED)
 #   tests/deep/run.sh sessions  200 kills of a session of the exchange, each gone on with (KILLS, KILLS_SEED)
 #   tests/deep/run.sh server    100 kills of a server under load (KILLS)
+#   tests/deep/run.sh hostile   a server under attack, with 100,000 connects (CONNECTS)
 #   tests/deep/run.sh full      file systems of a few mebibytes that are really full; needs root and mount
 #   tests/deep/run.sh replay    the replay check of ten million events (REPLAY_EVENTS); needs 2.5 GB of disk
 set -euo pipefail
@@ -29,6 +30,12 @@ server() {
     STRANDLINE_KILLS=${KILLS:-100} \
         cargo test --quiet --release --locked -p strandline-cli --test it -- \
         http::every_event_that_was_answered_reaches_every_durable_subscriber_in_order
+}
+
+hostile() {
+    STRANDLINE_CONNECTS=${CONNECTS:-100000} \
+        cargo test --quiet --release --locked -p strandline-cli --test it -- \
+        hostile::a_server_under_attack_stays_small_and_serves_others
 }
 
 mounted=''
@@ -81,12 +88,14 @@ case ${1:-all} in
     kills) kills ;;
     sessions) sessions ;;
     server) server ;;
+    hostile) hostile ;;
     full) full ;;
     replay) replay ;;
     all)
         kills
         sessions
         server
+        hostile
         full
         replay
         ;;

@@ -5,6 +5,7 @@ mod crash; // A kill at any moment loses no number that was printed.
 mod damage; // Damaged and foreign files: what is printed, what is said, and that nothing changes.
 mod demo; // The demo: what it tells was so, and nothing of it stays.
 mod exchange; // Sessions of the reference exchange: one history, whoever replays it.
+mod hostile; // A server under attack stays small, and serves others.
 mod http; // A bus over HTTP: served, killed, followed and published to.
 mod input; // Bad input of every kind ends in one clear message, and harms nothing.
 mod old_files; // Files of format version 1, made by hand.

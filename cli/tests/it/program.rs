@@ -164,6 +164,11 @@ impl Running {
         Self { child, stdin, lines }
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Standard input; `None` once it was closed.
     pub(crate) fn take_stdin(&mut self) -> ChildStdin {
         self.stdin.take().unwrap()

@@ -136,11 +136,13 @@ impl Machine {
     }
 
     /// Whether nobody has anything to do.
+    #[cfg(feature = "network")]
     pub(crate) fn is_quiet(&self) -> bool {
         self.awake.is_empty()
     }
 
     /// How long nobody will have anything to do, in milliseconds; for ever, if nothing comes from outside.
+    #[cfg(feature = "network")]
     pub(crate) fn sleeps_ms(&self) -> Option<u64> {
         let (now, events) = (self.monotonic(), &self.events.journal);
         let journals = [events.next_deadline(), self.records.journal.next_deadline()];

@@ -97,8 +97,11 @@ impl Follower {
             }
             Delivered::Gap(gap) => {
                 self.ledger.lock().gap(self.who, &gap);
+                // Who leaves nothing behind acknowledges nothing.
+                let is_durable = self.plan.subscription.is_some();
+                self.ledger.lock().expect(self.who, |place| place.owes_gap &= is_durable);
                 self.processed.set(gap.resume_after);
-                true
+                false
             }
             Delivered::Awaiting { sequence } => {
                 self.ledger.lock().awaits(self.who, sequence);

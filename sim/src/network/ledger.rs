@@ -134,8 +134,9 @@ pub(super) struct Ledger {
     broken: Option<String>,
     /// Publishers that are not done, by their numbers.
     publishing: BTreeSet<usize>,
-    /// The simulated time, in milliseconds.
+    /// The simulated time, in milliseconds, and when an event was last delivered.
     pub(super) now: u64,
+    pub(super) moved_at: u64,
 }
 
 impl Ledger {
@@ -154,6 +155,7 @@ impl Ledger {
             broken: None,
             publishing: (0..publishers).collect(),
             now: 0,
+            moved_at: 0,
         }
     }
 
@@ -287,6 +289,7 @@ impl Ledger {
     /// A subscriber was given an event.
     pub(super) fn event(&mut self, who: usize, number: u64, text: &str) {
         self.statistics.deliveries += 1;
+        self.moved_at = self.now;
         let Seen { name, place, .. } = self.follower(who);
         let (name, place) = (name.clone(), *place);
         self.note(format_args!("{name} is given {number}"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use strandline_bus::client::{Client, ClientError};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::ledger::{Sent, SharedLedger};
 use super::link::{Connections, ToServer};
@@ -42,7 +42,11 @@ impl Publisher {
             self.retries.set(true);
             let event = self.event(self.next.get());
             self.ledger.lock().sends(&event);
-            match client.publish(&event.text).await {
+            // One that is impatient sends it again while it may be on its way.
+            let patience_ms = if choice.random_bool(0.2) { choice.random_range(1..40) } else { 1_000_000 };
+            let published = timeout(Duration::from_millis(patience_ms), client.publish(&event.text));
+            let Ok(published) = published.await else { continue };
+            match published {
                 Ok(number) => self.ledger.lock().answered(&event.id, number),
                 Err(error) => {
                     self.refused(&event.id, &error);

@@ -27,7 +27,7 @@ use crate::driven::Stopped;
 
 /// Simulated time goes on in steps of this length.
 const TICK: Duration = Duration::from_millis(5);
-/// So long after the last fault everybody has what there is: longer than a dead connection takes to be noticed, and the longest pause.
+/// Once nothing is in the way, nothing stands still for so long: longer than a dead connection takes to be noticed, and the longest pause.
 const SETTLES_MS: u64 = 400_000;
 
 /// The server's machine, which outlives its process.
@@ -116,7 +116,7 @@ impl<'a> World<'a> {
             if now > self.story.quiet_from && ledger.behind().is_none() {
                 return Ok(());
             }
-            if now > self.story.quiet_from + SETTLES_MS {
+            if now > self.story.quiet_from.max(ledger.moved_at) + SETTLES_MS {
                 ledger.never_ends();
             }
         }
@@ -175,6 +175,13 @@ impl<'a> World<'a> {
             self.sim.release(SERVER, &**name);
             self.sim.repair(SERVER, &**name);
         }
+    }
+
+    /// Nothing is to come any more of what was planned.
+    fn calm_disk(&self) {
+        let disk = &self.machinery.borrow().disk;
+        disk.clear_faults();
+        disk.crash_after(u64::from(u32::MAX));
     }
 
     fn limit_space(&self, left: Option<u64>) {
@@ -236,6 +243,7 @@ impl<'a> World<'a> {
             // It has stopped, or is still at it: it ends like a killed one.
             return self.doom(self.clients.len(), true);
         }
+        self.machinery.borrow().disk.clear_faults();
         self.machinery.borrow_mut().end = Arc::default();
         self.is_running = true;
         self.sim.bounce(SERVER);
@@ -254,7 +262,11 @@ impl<'a> World<'a> {
         self.ledger.lock().note("nothing is in the way any more");
         self.repair();
         self.limit_space(None);
-        self.start();
+        self.calm_disk();
+        // One that runs has to go on from where it is.
+        if !self.is_running {
+            self.start();
+        }
         for client in 0..self.clients.len() {
             self.start_client(client);
         }
