@@ -12,6 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
 
+use crate::headers;
 use crate::problem::Problem;
 
 /// Who may talk to the server.
@@ -72,9 +73,9 @@ impl Guard {
 
     fn check_token(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let Some(token) = &self.token else { return Ok(()) };
-        let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
-        let shown = shown.strip_prefix(b"Bearer ").unwrap_or_default();
-        if bool::from(shown.ct_eq(token.as_bytes())) {
+        let shown = headers::one(headers, AUTHORIZATION.as_str())?.unwrap_or_default();
+        let (scheme, shown) = shown.split_once(' ').unwrap_or_default();
+        if scheme.eq_ignore_ascii_case("Bearer") && bool::from(shown.as_bytes().ct_eq(token.as_bytes())) {
             return Ok(());
         }
         Err(Problem::new(StatusCode::UNAUTHORIZED, "show the token: `Authorization: Bearer ...`"))
@@ -85,7 +86,7 @@ impl Guard {
 /// else's page all the same.
 fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
     let is_foreign =
-        headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none");
+        headers.get_all("sec-fetch-site").iter().any(|site| site != "same-origin" && site != "none");
     let origins = headers.get_all(ORIGIN).iter().map(|origin| origin.to_str().unwrap_or_default());
     let are_own = origins.map(|origin| origin.strip_prefix("http://").or(origin.strip_prefix("https://")));
     if is_foreign || !are_own.into_iter().all(|origin| origin == Some(host)) {

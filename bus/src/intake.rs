@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::CONTENT_ENCODING;
 use axum::http::{HeaderMap, StatusCode};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use strandline_core::EventDraft;
 
 use crate::cloud_event::{CloudEvent, Members, check_attribute};
+use crate::headers;
 use crate::parameters::Parameters;
 use crate::problem::Problem;
 
@@ -84,7 +85,8 @@ impl Incoming {
 pub(crate) fn read(headers: &HeaderMap, query: Option<&str>, body: &[u8]) -> Result<Intake, Problem> {
     let parameters = Parameters::parse(query, KNOWN)?;
     let domain = parameters.domain()?;
-    let content_type = headers.get(CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
+    let content_type = headers::one(headers, "Content-Type")?;
+    check_encoding(headers)?;
     let media_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
     let is_binary = headers.contains_key("ce-specversion");
     match media_type.trim().to_ascii_lowercase().as_str() {
@@ -97,6 +99,19 @@ pub(crate) fn read(headers: &HeaderMap, query: Option<&str>, body: &[u8]) -> Res
         }
         other => {
             let detail = format!("events are not taken as `{other}`: {USE}");
+            Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
+        }
+    }
+}
+
+/// A body is taken as it is: what is compressed would be refused as no JSON, or kept as data that nobody can read.
+fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
+    let mut encodings = headers.get_all(CONTENT_ENCODING).iter().map(|value| value.as_bytes());
+    match encodings.find(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
+        None => Ok(()),
+        Some(encoding) => {
+            let encoding = String::from_utf8_lossy(encoding);
+            let detail = format!("bodies are not taken with `Content-Encoding: {encoding}`: send it without");
             Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
         }
     }
@@ -159,6 +174,11 @@ fn binary(
         let value = unquoted(value.as_bytes())
             .and_then(|value| unescaped(&value))
             .ok_or_else(|| Problem::bad(format!("the header `ce-{name}` is no percent-encoded UTF-8")))?;
+        if name == "datacontenttype" && content_type != Some(&*value) {
+            let detail =
+                "`ce-datacontenttype` is not what the header `Content-Type` says, which counts: leave it out";
+            return Err(Problem::bad(detail));
+        }
         if event.insert(name.to_string(), Value::String(value)).is_some() {
             return Err(Problem::bad(format!("the header `ce-{name}` is given twice: give it once")));
         }

@@ -44,17 +44,23 @@
 
 #![forbid(unsafe_code)]
 
+mod body;
 pub mod client;
 pub mod cloud_event;
+mod commit_metrics;
+mod connection_io;
+mod connections;
 mod ending;
 mod envelope;
 mod frame;
 mod gap;
 mod guard;
+mod headers;
 mod intake;
 mod listen;
 mod measured;
 mod metrics;
+mod outage;
 mod page;
 mod parameters;
 mod problem;

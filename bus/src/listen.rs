@@ -1,6 +1,5 @@
-//! Connections: taking them in, no more than are allowed, none that dawdles, and letting them go at the end.
+//! Listening: where connections come from, and what bounds them.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,16 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use crate::ending::Ending;
-use crate::metrics::Metrics;
+use crate::connection_io::LingerLimits;
+use crate::connections::Connections;
+use crate::outage::Outage;
 use crate::server::Server;
 use crate::shell::Shell;
 
@@ -30,9 +26,14 @@ pub struct ConnectionLimits {
     pub head_timeout: Duration,
     /// The longest head of a request, in bytes. Default 64 KiB.
     pub head_bytes_max: usize,
+    /// How long a client may take nothing of what is written to it. Default 60 s.
+    pub write_timeout: Duration,
     /// How long connections may take to end when the server does. Default 5 s.
     pub end_timeout: Duration,
 }
+
+/// For so long a connection is kept whose client still sends what nobody wants.
+const LINGER_TIME_MAX: Duration = Duration::from_secs(10);
 
 impl Default for ConnectionLimits {
     fn default() -> Self {
@@ -40,6 +41,7 @@ impl Default for ConnectionLimits {
             connections_max: 10_000,
             head_timeout: Duration::from_secs(10),
             head_bytes_max: 64 << 10,
+            write_timeout: Duration::from_secs(60),
             end_timeout: Duration::from_secs(5),
         }
     }
@@ -147,98 +149,36 @@ impl<S: Shell> Server<S> {
         end: impl Future<Output = ()>,
     ) {
         let ending = Arc::clone(self.ending());
-        let connections = Connections::new(router, limits, ending, Arc::clone(self.metrics()));
-        let mut end = std::pin::pin!(end);
+        let metrics = Arc::clone(self.metrics());
+        // A body that is refused is longer than the longest.
+        let bytes_max = self.body_bytes_max().saturating_mul(2);
+        let linger = LingerLimits { bytes_max, time_max: LINGER_TIME_MAX };
+        let connections = Connections::new(router, limits, linger, ending, metrics);
+        let (mut end, mut outage) = (std::pin::pin!(end), Outage::default());
+        // Nothing is accepted before.
+        let mut pause = Duration::ZERO;
         loop {
+            let accepts = async {
+                if !pause.is_zero() {
+                    sleep(pause).await;
+                }
+                listener.accept().await
+            };
             let accepted = tokio::select! {
                 biased;
                 () = &mut end => break,
-                accepted = listener.accept() => accepted,
+                accepted = accepts => accepted,
             };
-            match accepted {
-                Ok(connection) => connections.take_in(connection),
-                // Out of files, mostly: those that end make room.
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    sleep(Duration::from_millis(50)).await;
+            pause = match accepted {
+                Ok(connection) => {
+                    connections.take_in(connection);
+                    outage.accepted()
                 }
-            }
+                Err(error) => outage.failed(&error),
+            };
         }
         drop(listener);
         self.end();
         connections.end().await;
     }
-}
-
-struct Connections {
-    service: TowerToHyperService<Router>,
-    limits: ConnectionLimits,
-    room: Arc<Semaphore>,
-    ending: Arc<Ending>,
-    /// Each connection has a sender; all of them are gone once nothing is received any more.
-    open: (mpsc::Sender<Infallible>, mpsc::Receiver<Infallible>),
-    metrics: Arc<Metrics>,
-}
-
-impl Connections {
-    fn new(router: Router, limits: ConnectionLimits, ending: Arc<Ending>, metrics: Arc<Metrics>) -> Self {
-        Self {
-            service: TowerToHyperService::new(router),
-            limits,
-            room: Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS))),
-            ending,
-            open: mpsc::channel(1),
-            metrics,
-        }
-    }
-
-    fn take_in(&self, connection: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
-            tokio::spawn(turn_away(connection, self.limits.head_timeout));
-            return;
-        };
-        let mut builder = http1::Builder::new();
-        builder
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.head_timeout)
-            .max_buf_size(self.limits.head_bytes_max.max(8 << 10));
-        let served = builder.serve_connection(TokioIo::new(connection), self.service.clone());
-        let (metrics, ending) = (Arc::clone(&self.metrics), Arc::clone(&self.ending));
-        let open = self.open.0.clone();
-        metrics.connections.inc();
-        tokio::spawn(async move {
-            let mut served = std::pin::pin!(served);
-            let result = tokio::select! {
-                biased;
-                result = &mut served => result,
-                () = ending.begun() => {
-                    served.as_mut().graceful_shutdown();
-                    served.await
-                }
-            };
-            if let Err(error) = result {
-                tracing::debug!(%error, "a connection ended early");
-            }
-            metrics.connections.dec();
-            drop((room, open));
-        });
-    }
-
-    async fn end(self) {
-        let (open, mut closed) = self.open;
-        drop(open);
-        if timeout(self.limits.end_timeout, closed.recv()).await.is_err() {
-            tracing::warn!("connections that did not end are broken off");
-        }
-    }
-}
-
-/// Says that there are too many already.
-async fn turn_away(mut connection: impl AsyncWrite + Unpin, within: Duration) {
-    const ANSWER: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-    let _ = timeout(within, async {
-        connection.write_all(ANSWER).await?;
-        connection.shutdown().await
-    })
-    .await;
 }

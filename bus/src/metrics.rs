@@ -8,12 +8,23 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use strandline::bus::SubscriptionStatus;
+use strandline::bus::{BusReport, SubscriptionStatus};
+use strandline_core::Verdict;
+use strandline_core::bus::lifecycle::SubscriptionState;
 
-use crate::measured::DiskMeasures;
-use crate::shell::JournalStatus;
+use crate::commit_metrics::CommitMetrics;
+use crate::server::ServerSettings;
+use crate::shell::{JournalStatus, Shell};
 
 type Labels = [(&'static str, String); 1];
+
+/// A state in which nobody is, is told as 0.
+const STATES: [SubscriptionState; 4] = [
+    SubscriptionState::Live,
+    SubscriptionState::Suspended,
+    SubscriptionState::Replaying,
+    SubscriptionState::Expired,
+];
 
 /// What is counted while a server runs.
 #[derive(Debug)]
@@ -28,6 +39,7 @@ pub(crate) struct Metrics {
     pub(crate) gaps: Counter,
     pub(crate) streams: Gauge,
     pub(crate) connections: Gauge,
+    commits: CommitMetrics,
     stands: Mutex<Stands>,
 }
 
@@ -44,7 +56,7 @@ struct Stands {
 }
 
 impl Metrics {
-    pub(crate) fn new(disk: Option<&DiskMeasures>) -> Self {
+    pub(crate) fn new(settings: &ServerSettings) -> Self {
         let mut registry = Registry::with_prefix("strandline");
         let stands = Stands::default();
         let (published, repeated, delivered, gaps) =
@@ -63,24 +75,57 @@ impl Metrics {
         registry.register("streams", "Streams that are open", streams.clone());
         registry.register("connections", "Connections that are open", connections.clone());
         stands.register(&mut registry);
-        if let Some(disk) = disk {
+        let commits = CommitMetrics::default();
+        registry.register_collector(Box::new(commits.clone()));
+        if let Some(opened) = &settings.opened {
+            register_cuts(&mut registry, opened);
+        }
+        if let Some(disk) = &settings.disk {
             disk.register(&mut registry);
         }
         let stands = Mutex::new(stands);
-        Self { registry, published, repeated, refused, delivered, gaps, streams, connections, stands }
+        Self {
+            registry,
+            published,
+            repeated,
+            refused,
+            delivered,
+            gaps,
+            streams,
+            connections,
+            commits,
+            stands,
+        }
     }
 
     /// Everything as text.
-    pub(crate) fn to_text(&self, journal: &JournalStatus, subscriptions: &[SubscriptionStatus]) -> String {
+    pub(crate) fn to_text(&self, shell: &impl Shell) -> String {
         // One after the other: what is looked up belongs together.
         let stands = self.stands.lock().unwrap_or_else(PoisonError::into_inner);
-        stands.look(journal, subscriptions);
+        stands.look(&shell.journal(), &shell.subscriptions());
+        self.commits.set(shell.commits());
         let mut text = String::new();
         if encode(&mut text, &self.registry).is_err() {
             tracing::error!("the metrics could not be written");
         }
         text
     }
+}
+
+/// What opening the journals has cut off, by journal.
+fn register_cuts(registry: &mut Registry, opened: &BusReport) {
+    let (cuts, bytes) = (Family::<Labels, Gauge>::default(), Family::<Labels, Gauge>::default());
+    for (journal, report) in [("event-journal", &opened.events), ("subscriptions", &opened.subscriptions)] {
+        let cut = match report.verdict {
+            Verdict::Cut(cut) => Some(cut.bytes),
+            Verdict::Sound | Verdict::Refused(_) => None,
+        };
+        let label = [("journal", journal.to_string())];
+        cuts.get_or_create(&label).set(i64::from(cut.is_some()));
+        bytes.get_or_create(&label).set(i64::try_from(cut.unwrap_or(0)).unwrap_or(i64::MAX));
+    }
+    registry.register("recovery_cuts", "Torn tails that opening has cut off, by journal", cuts);
+    registry.register("recovery_cut_bytes", "Bytes that opening has cut off, by journal", bytes);
 }
 
 /// A label's value as the text format has it, which the registry does not see to.
@@ -108,6 +153,9 @@ impl Stands {
         set(&self.segments, journal.segments.len() as u64);
         self.subscribers.clear();
         self.lag.clear();
+        for state in STATES {
+            self.subscribers.get_or_create(&[("state", state.label().to_string())]).set(0);
+        }
         for status in subscriptions {
             self.subscribers.get_or_create(&[("state", status.state.label().to_string())]).inc();
             if let Some(name) = &status.name {

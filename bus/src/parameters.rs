@@ -11,8 +11,9 @@ pub(crate) struct Parameters(Vec<(String, String)>);
 impl Parameters {
     /// The parameters of a query, all of them among `known`.
     pub(crate) fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, Problem> {
-        let pairs: Vec<(String, String)> =
-            form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect();
+        let query = query.unwrap_or_default().as_bytes();
+        check_text(query)?;
+        let pairs: Vec<(String, String)> = form_urlencoded::parse(query).into_owned().collect();
         if let Some((name, _)) = pairs.iter().find(|(name, _)| !known.contains(&&**name)) {
             let known = known.join(", ");
             return Err(Problem::bad(format!("there is no parameter `{name}` here: use {known}")));
@@ -52,6 +53,24 @@ impl Parameters {
         }
         filter = self.all("source").fold(filter, Filter::source);
         Ok(self.all("type").fold(filter, Filter::event_type))
+    }
+}
+
+/// What is no UTF-8 would be taken for other text.
+fn check_text(query: &[u8]) -> Result<(), Problem> {
+    let digit = |at: Option<&u8>| at.and_then(|digit| char::from(*digit).to_digit(16));
+    let (mut bytes, mut at) = (Vec::with_capacity(query.len()), 0);
+    while let Some(byte) = query.get(at) {
+        let escaped = match (byte, digit(query.get(at + 1)), digit(query.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => u8::try_from(high * 16 + low).ok(),
+            _ => None,
+        };
+        bytes.push(escaped.unwrap_or(*byte));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    match std::str::from_utf8(&bytes) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Problem::bad("the query is no percent-encoded UTF-8: encode it so")),
     }
 }
 

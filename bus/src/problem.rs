@@ -37,14 +37,19 @@ impl Problem {
     pub(crate) fn bad(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
+
+    /// The answer's body.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        let Self { status, detail } = self;
+        let title = status.canonical_reason().unwrap_or("Error");
+        serde_json::to_vec(&Document { title, status: status.as_u16(), detail }).unwrap_or_default()
+    }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Self { status, detail } = self;
-        let title = status.canonical_reason().unwrap_or("Error");
-        let document = Document { title, status: status.as_u16(), detail: &detail };
-        let mut response = Response::new(Body::from(serde_json::to_vec(&document).unwrap_or_default()));
+        let status = self.status;
+        let mut response = Response::new(Body::from(self.to_json()));
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
@@ -62,9 +67,10 @@ impl From<AppendError> for Problem {
             AppendError::Draft(_) => StatusCode::BAD_REQUEST,
             AppendError::Full { .. } => StatusCode::TOO_MANY_REQUESTS,
             AppendError::NoSpace | AppendError::SequenceExhausted => StatusCode::INSUFFICIENT_STORAGE,
-            AppendError::NotNext { .. } | AppendError::Poisoned(_) | AppendError::Closed => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            AppendError::TooManyFiles
+            | AppendError::NotNext { .. }
+            | AppendError::Poisoned(_)
+            | AppendError::Closed => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, error.to_string())
     }
@@ -77,7 +83,9 @@ impl From<EventBusError> for Problem {
                 StatusCode::INSUFFICIENT_STORAGE
             }
             EventBusError::Subscribe(_) => StatusCode::BAD_REQUEST,
-            EventBusError::Acknowledge(AcknowledgeError::NeverDelivered { .. }) => StatusCode::CONFLICT,
+            EventBusError::Acknowledge(
+                AcknowledgeError::NeverDelivered { .. } | AcknowledgeError::GapNotTold { .. },
+            ) => StatusCode::CONFLICT,
             EventBusError::Acknowledge(_) | EventBusError::UnknownName { .. } => StatusCode::NOT_FOUND,
             EventBusError::Poisoned(_) | EventBusError::Closed => StatusCode::SERVICE_UNAVAILABLE,
         };

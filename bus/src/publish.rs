@@ -19,6 +19,9 @@ type Identity = [u8; 16];
 /// What becomes of an event that was accepted.
 type Outcome = Shared<oneshot::Receiver<Result<Seq, AppendError>>>;
 
+/// So many events of a batch are handed over at once; then it is somebody else's turn.
+const AT_ONCE_MAX: usize = 64;
+
 /// The events that are kept, by source and id.
 #[derive(Debug, Default)]
 pub(crate) struct Published {
@@ -71,28 +74,39 @@ impl Published {
         shell: &S,
         events: &[Incoming],
     ) -> (Vec<Receipt>, Option<AppendError>) {
-        let mut known = self.lock();
-        known.forget_before(shell.first());
         let mut receipts = Vec::with_capacity(events.len());
-        for event in events {
-            let identity = event.id.as_ref().map(|id| identity(event.source(), id));
-            let found = identity.and_then(|identity| known.by_identity.get(&identity)).cloned();
-            receipts.push(match found {
-                Some(State::Durable(seq)) => Receipt::Known(seq),
-                Some(State::InFlight(outcome)) => Receipt::InFlight { outcome, is_new: false },
-                None => match shell.publish(event.draft()) {
-                    Ok(accepted) => {
-                        let outcome = self.settle_later(accepted, identity);
-                        if let Some(identity) = identity {
-                            known.by_identity.insert(identity, State::InFlight(outcome.clone()));
-                        }
-                        Receipt::InFlight { outcome, is_new: true }
-                    }
+        for some in events.chunks(AT_ONCE_MAX) {
+            let mut known = self.lock();
+            known.forget_before(shell.first());
+            for event in some {
+                match self.publish_one(&mut known, shell, event) {
+                    Ok(receipt) => receipts.push(receipt),
                     Err(error) => return (receipts, Some(error)),
-                },
-            });
+                }
+            }
         }
         (receipts, None)
+    }
+
+    fn publish_one<S: Shell>(
+        self: &Arc<Self>,
+        known: &mut Known,
+        shell: &S,
+        event: &Incoming,
+    ) -> Result<Receipt, AppendError> {
+        let identity = event.id.as_ref().map(|id| identity(event.source(), id));
+        let found = identity.and_then(|identity| known.by_identity.get(&identity)).cloned();
+        Ok(match found {
+            Some(State::Durable(seq)) => Receipt::Known(seq),
+            Some(State::InFlight(outcome)) => Receipt::InFlight { outcome, is_new: false },
+            None => {
+                let outcome = self.settle_later(shell.publish(event.draft())?, identity);
+                if let Some(identity) = identity {
+                    known.by_identity.insert(identity, State::InFlight(outcome.clone()));
+                }
+                Receipt::InFlight { outcome, is_new: true }
+            }
+        })
     }
 
     /// The outcome of an event. It is seen to whoever stops waiting for it.

@@ -1,24 +1,23 @@
 //! The routes: what each request does, and what it is answered.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use bytes::Bytes;
-use http_body_util::LengthLimitError;
 use serde::{Deserialize, Serialize};
 use strandline::AppendError;
+use strandline::bus::BusReport;
 use strandline_core::{ReadError, Seq};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
 
+use crate::body::{Bodies, Read};
 use crate::ending::Ending;
 use crate::frame::Frames;
 use crate::guard::{self, Guard};
@@ -28,8 +27,8 @@ use crate::metrics::Metrics;
 use crate::page;
 use crate::parameters::Parameters;
 use crate::problem::Problem;
-use crate::publish::Published;
-use crate::shell::Shell;
+use crate::publish::{Published, Receipt};
+use crate::shell::{Shell, blocking};
 use crate::status::SubscriptionDocument;
 use crate::stream::{self, Streams, Wanted};
 
@@ -46,6 +45,8 @@ pub struct ServerSettings {
     pub guard: Guard,
     /// What is told of the disk below the bus, if its [`MeasuredDisk`](crate::MeasuredDisk) has it.
     pub disk: Option<DiskMeasures>,
+    /// What opening the bus found, of which the metrics tell what was cut.
+    pub opened: Option<BusReport>,
 }
 
 impl Default for ServerSettings {
@@ -56,6 +57,7 @@ impl Default for ServerSettings {
             body_timeout: Duration::from_secs(30),
             guard: Guard::default(),
             disk: None,
+            opened: None,
         }
     }
 }
@@ -72,17 +74,22 @@ struct Shared<S> {
     published: Arc<Published>,
     streams: Streams,
     settings: ServerSettings,
-    /// Room for bodies, in units of [`ROOM_BYTES`].
-    room: Arc<Semaphore>,
+    bodies: Bodies,
+    /// Why the last event that was published could not be recorded, if it is because of something that passes.
+    shortage: Mutex<Option<String>>,
 }
 
-/// Room for bodies is given out in pieces of this many bytes.
-const ROOM_BYTES: usize = 1 << 10;
+/// Bodies that are longer than this, in bytes, are parsed where nobody else waits meanwhile.
+const PARSED_AT_ONCE_BYTES_MAX: usize = 64 << 10;
 
-/// A body, and the room that it takes until it is dropped.
-struct Read {
-    bytes: Bytes,
-    _room: OwnedSemaphorePermit,
+/// What became of a request to publish, before anything is durable.
+struct HandedOver {
+    receipts: Vec<Receipt>,
+    /// Why the event behind those was not accepted.
+    refused: Option<AppendError>,
+    /// How many events there are in all.
+    of: usize,
+    is_batch: bool,
 }
 
 impl<S: Shell> Server<S> {
@@ -94,12 +101,20 @@ impl<S: Shell> Server<S> {
         let published = Published::read_back(&shell).await?;
         let streams = Streams {
             frames: Arc::new(Frames::default()),
-            metrics: Arc::new(Metrics::new(settings.disk.as_ref())),
+            metrics: Arc::new(Metrics::new(&settings)),
             ending: Arc::new(Ending::default()),
         };
-        let room = settings.bodies_bytes_max.max(settings.body_bytes_max).div_ceil(ROOM_BYTES);
-        let room = Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS)));
-        Ok(Self { shared: Arc::new(Shared { shell, published, streams, settings, room }) })
+        let bodies = Bodies::new(&settings);
+        Ok(Self {
+            shared: Arc::new(Shared {
+                shell,
+                published,
+                streams,
+                settings,
+                bodies,
+                shortage: Mutex::default(),
+            }),
+        })
     }
 
     /// The routes, to be served, or mounted in a server of one's own.
@@ -144,6 +159,10 @@ impl<S: Shell> Server<S> {
         &self.shared.streams.ending
     }
 
+    pub(crate) fn body_bytes_max(&self) -> usize {
+        self.shared.settings.body_bytes_max
+    }
+
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
         &self.shared.streams.metrics
     }
@@ -179,12 +198,11 @@ async fn publish<S: Shell>(
     uri: Uri,
     body: Body,
 ) -> Result<Response, Problem> {
-    let body = shared.read_body(&headers, body).await?;
-    let (events, is_batch) = match intake::read(&headers, uri.query(), &body.bytes)? {
-        Intake::One(event) => (vec![event], false),
-        Intake::Batch(events) => (events, true),
-    };
-    let (receipts, refused) = shared.published.publish(&shared.shell, &events);
+    let body = shared.bodies.read(&headers, body).await?;
+    let (is_long, of_all) = (body.bytes.len() > PARSED_AT_ONCE_BYTES_MAX, Arc::clone(&shared));
+    let hands_over = move || of_all.hand_over(&headers, uri.query(), &body);
+    let handed_over = if is_long { blocking(hands_over).await } else { hands_over() };
+    let HandedOver { receipts, refused, of, is_batch } = handed_over?;
     let mut sequences = Vec::with_capacity(receipts.len());
     let (mut are_new, mut failed) = (0, refused);
     for receipt in receipts {
@@ -196,11 +214,12 @@ async fn publish<S: Shell>(
             Err(error) => failed = failed.or(Some(error)),
         }
     }
+    shared.note_shortage(failed, are_new);
     let metrics = &shared.streams.metrics;
     metrics.published.inc_by(are_new);
     metrics.repeated.inc_by(sequences.len() as u64 - are_new);
     if let Some(error) = failed {
-        return Err(not_all(error, &sequences, events.len()));
+        return Err(not_all(error, &sequences, of));
     }
     let status = if are_new > 0 { StatusCode::CREATED } else { StatusCode::OK };
     let document = match sequences.first() {
@@ -240,6 +259,14 @@ async fn would_listen(headers: HeaderMap, uri: Uri) -> Result<Response, Problem>
     Ok(([(CONTENT_TYPE, stream)], Body::empty()).into_response())
 }
 
+/// A subscription's name in a path.
+type Name = Result<Path<String>, PathRejection>;
+
+fn of(name: Name) -> Result<String, Problem> {
+    let no_name = |_| Problem::bad("the name in the path is no percent-encoded UTF-8: encode it so");
+    name.map(|Path(name)| name).map_err(no_name)
+}
+
 /// What is acknowledged.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -249,19 +276,19 @@ struct Acknowledgement {
 
 async fn acknowledge<S: Shell>(
     State(shared): Shares<S>,
-    Path(name): Path<String>,
+    name: Name,
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, Problem> {
-    let body = shared.read_body(&headers, body).await?;
+    let body = shared.bodies.read(&headers, body).await?;
     let Acknowledgement { sequence } = serde_json::from_slice(&body.bytes)
         .map_err(|error| Problem::bad(format!("the body is not {{\"sequence\": N}}: {error}")))?;
-    shared.shell.acknowledge(&name, Seq::new(sequence)).await?;
+    shared.shell.acknowledge(&of(name)?, Seq::new(sequence)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn remove<S: Shell>(State(shared): Shares<S>, Path(name): Path<String>) -> Result<StatusCode, Problem> {
-    shared.shell.remove(&name).await?;
+async fn remove<S: Shell>(State(shared): Shares<S>, name: Name) -> Result<StatusCode, Problem> {
+    shared.shell.remove(&of(name)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -275,57 +302,52 @@ async fn journal<S: Shell>(State(shared): Shares<S>) -> Response {
 
 /// Whether events can be published.
 async fn ready<S: Shell>(State(shared): Shares<S>) -> Result<&'static str, Problem> {
-    match shared.shell.journal().stopped {
-        None if !shared.streams.ending.has_begun() => Ok("ready\n"),
-        None => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends")),
+    let ends = shared.streams.ending.has_begun().then(|| "the server ends".to_string());
+    match ends.or_else(|| shared.shell.stopped()).or_else(|| shared.shortage().clone()) {
+        None => Ok("ready\n"),
         Some(why) => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, why)),
     }
 }
 
 async fn metrics<S: Shell>(State(shared): Shares<S>, uri: Uri) -> Result<Response, Problem> {
     Parameters::parse(uri.query(), &[])?;
-    let text = shared.streams.metrics.to_text(&shared.shell.journal(), &shared.shell.subscriptions());
+    let text = shared.streams.metrics.to_text(&shared.shell);
     let mut response = text.into_response();
     let text_format = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, text_format);
     Ok(response)
 }
 
-impl<S> Shared<S> {
-    /// The body, if it comes whole, in time, and is not too long.
-    async fn read_body(&self, headers: &HeaderMap, body: Body) -> Result<Read, Problem> {
-        let max = self.settings.body_bytes_max;
-        let too_long = || {
-            let detail = format!("the body is longer than {max} bytes: send fewer or smaller events");
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+impl<S: Shell> Shared<S> {
+    /// Understands a body, and hands its events over.
+    fn hand_over(
+        &self,
+        headers: &HeaderMap,
+        query: Option<&str>,
+        body: &Read,
+    ) -> Result<HandedOver, Problem> {
+        let (events, is_batch) = match intake::read(headers, query, &body.bytes)? {
+            Intake::One(event) => (vec![event], false),
+            Intake::Batch(events) => (events, true),
         };
-        let said = headers.get(CONTENT_LENGTH).and_then(|len| len.to_str().ok()?.parse::<u64>().ok());
-        if said.is_some_and(|len| len > max as u64) {
-            return Err(too_long());
-        }
-        // Who does not say how long it is may fill it.
-        let len = said.map_or(max, |len| usize::try_from(len).unwrap_or(max));
-        let pieces = u32::try_from(len.div_ceil(ROOM_BYTES)).unwrap_or(u32::MAX);
-        let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(pieces) else {
-            let detail = "too many long bodies are being published at once: send it again in a moment";
-            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
-        };
-        match timeout(self.settings.body_timeout, to_bytes(body, max)).await {
-            Ok(Ok(bytes)) => Ok(Read { bytes, _room: room }),
-            Ok(Err(error)) if is_too_long(&error) => Err(too_long()),
-            Ok(Err(error)) => Err(Problem::bad(format!("the body did not come whole: {error}"))),
-            Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")),
-        }
+        let (receipts, refused) = self.published.publish(&self.shell, &events);
+        Ok(HandedOver { receipts, refused, of: events.len(), is_batch })
     }
 }
 
-fn is_too_long(error: &axum::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if error.is::<LengthLimitError>() {
-            return true;
+impl<S> Shared<S> {
+    /// Notes whether there was too little of something for an event; the next one that is recorded ends that.
+    fn note_shortage(&self, failed: Option<AppendError>, are_new: u64) {
+        match failed {
+            Some(error @ (AppendError::NoSpace | AppendError::TooManyFiles)) => {
+                *self.shortage() = Some(error.to_string());
+            }
+            _ if are_new > 0 => *self.shortage() = None,
+            _ => {}
         }
-        cause = error.source();
     }
-    false
+
+    fn shortage(&self) -> MutexGuard<'_, Option<String>> {
+        self.shortage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use strandline::bus::{
     AckRequest, EventBus, EventBusError, Received, Subscribe, Subscription, SubscriptionStatus,
 };
-use strandline::{AppendError, Disk, EventDraft, Pcpj, ReadStep, ReadUpTo, Ticket};
+use strandline::{AppendError, CommitCounts, Disk, EventDraft, Pcpj, ReadStep, ReadUpTo, Ticket};
 use strandline_core::{Event, ReadError, Seq};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
@@ -52,6 +52,16 @@ pub trait Shell: Clone + Send + Sync + 'static {
 
     /// How the journal of events stands.
     fn journal(&self) -> JournalStatus;
+
+    /// Why the journal of events stopped, if it did. Asked more often than how it stands, and to be had for less.
+    fn stopped(&self) -> Option<String> {
+        self.journal().stopped
+    }
+
+    /// The commits of events since the bus was opened.
+    fn commits(&self) -> CommitCounts {
+        CommitCounts::default()
+    }
 
     /// Goes through all events that are kept, in order.
     fn read_back<R: Send + 'static>(
@@ -156,8 +166,16 @@ impl<D: Disk> Shell for EventBus<D> {
             next: view.durable_end().get(),
             bytes: view.bytes(),
             segments: segments.collect(),
-            stopped: self.events().poisoned().map(|poisoned| poisoned.to_string()),
+            stopped: Shell::stopped(self),
         }
+    }
+
+    fn stopped(&self) -> Option<String> {
+        self.events().poisoned().map(|poisoned| poisoned.to_string())
+    }
+
+    fn commits(&self) -> CommitCounts {
+        self.events().commit_counts()
     }
 
     async fn read_back<R: Send + 'static>(
@@ -186,7 +204,7 @@ impl<D: Disk> Accepted for Ticket<Pcpj, D> {
 }
 
 /// Does on a thread that may block what may block. A panic there goes on here.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     joined(spawn_blocking(work).await)
 }
 

@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::ending::Ending;
 use crate::frame::{Frames, Notice, joined};
+use crate::headers;
 use crate::metrics::Metrics;
 use crate::parameters::{Parameters, sequence};
 use crate::problem::Problem;
@@ -39,7 +40,7 @@ impl Wanted {
     /// Where it begins: the header `Last-Event-ID`, which a client sets that comes again, goes before the query.
     pub(crate) fn read(headers: &HeaderMap, query: Option<&str>) -> Result<Self, Problem> {
         let parameters = Parameters::parse(query, KNOWN)?;
-        let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?"));
+        let header = headers::one(headers, "Last-Event-ID")?;
         let last_sequence = match (header, parameters.one("last_sequence")?) {
             (Some(value), _) => Some(sequence("Last-Event-ID", value)?),
             (None, Some(value)) => Some(sequence("last_sequence", value)?),

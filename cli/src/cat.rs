@@ -1,6 +1,6 @@
 //! `cat`: prints records, in order.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 
 use clap::Args;
 use strandline::OfflineStep;
@@ -8,8 +8,9 @@ use strandline_core::{FramingKind, Pcpj, Pryj, ReadUpTo, RecoveryPolicy, Seq};
 
 use crate::finding::say_end;
 use crate::outcome::{Ended, Failure, say};
-use crate::output::{OUTPUT_BUFFER_BYTES, Printable, print};
+use crate::output::{Printable, print};
 use crate::selection::{self, Selection};
+use crate::terminal::Output;
 
 /// Print the records of a journal.
 ///
@@ -58,7 +59,7 @@ fn cat<F: Printable>(settings: &Settings) -> Result<Ended, Failure> {
     let inspection = source.inspect::<F>(RecoveryPolicy::Standard)?;
     let from = settings.from.unwrap_or(inspection.report.first);
     let mut reader = inspection.reader(from, ReadUpTo::Written);
-    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, io::stdout().lock());
+    let mut out = Output::new(*format);
     let mut left = settings.limit;
     while left > 0 {
         match reader.next_batch() {

@@ -33,6 +33,7 @@ mod subscriptions;
 mod table;
 mod tail;
 mod target;
+mod terminal;
 mod verify;
 mod wanted;
 

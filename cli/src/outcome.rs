@@ -121,7 +121,7 @@ pub(crate) fn is_denied(refusal: &Refusal) -> bool {
 
 /// Says something on standard error, where it does not disturb the data. If that fails, nobody wants to know.
 pub(crate) fn say(message: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "{}: {message}", program_name());
+    let _ = writeln!(io::stderr(), "{}: {}", program_name(), printable(&message.to_string()));
 }
 
 /// What the program is called: a replay check is a program of its own.
@@ -161,6 +161,12 @@ fn one_line(error: &anyhow::Error) -> String {
     line.replace('\n', " ")
 }
 
+/// What others have said may hold anything: no control character of it reaches a terminal.
+fn printable(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,5 +176,10 @@ mod tests {
         let inner =
             anyhow::anyhow!("disk\non fire").context("cannot read: disk\non fire").context("journal a");
         assert_eq!(one_line(&inner), "journal a: cannot read: disk on fire");
+    }
+
+    #[test]
+    fn what_a_server_said_cannot_command_a_terminal() {
+        assert_eq!(printable("it said \x1b[2J and \u{9b}2J, ä"), "it said \\u{1b}[2J and \\u{9b}2J, ä");
     }
 }

@@ -1,6 +1,6 @@
 //! `replay`: what a subscriber gets that comes back with the last number it has seen.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,9 +11,10 @@ use strandline_core::{Filter, Pcpj, ReadUpTo, Seq, Verdict, View};
 
 use crate::finding::say_end;
 use crate::outcome::{Ended, Failure};
-use crate::output::{Format, OUTPUT_BUFFER_BYTES, print};
+use crate::output::{Format, print};
 use crate::progress::WatchedDisk;
 use crate::target::Source;
+use crate::terminal::Output;
 use crate::wanted;
 use strandline_bus::Gap;
 
@@ -72,7 +73,7 @@ struct GapLine {
 pub(crate) fn run(settings: &Settings) -> Result<Ended, Failure> {
     let source = &settings.source;
     let inspection = source.inspect_indexed()?;
-    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, io::stdout().lock());
+    let mut out = Output::new(settings.format);
     let view = &inspection.view;
     if settings.last >= view.written_end() && matches!(inspection.report.verdict, Verdict::Refused(_)) {
         // It may be there, behind the damage: that is no journal which ends too early.

@@ -53,6 +53,8 @@ pub enum IoCause {
     AlreadyExists,
     /// Permission denied, or a read-only file system.
     Denied,
+    /// No file can be opened for now: the process, or the system, has too many open (EMFILE, ENFILE).
+    TooManyFiles,
     /// The file ended before the bytes that the journal knows it has.
     EndOfFile,
     /// Anything else.
@@ -66,10 +68,20 @@ impl fmt::Display for IoCause {
             Self::NotFound => "no such file",
             Self::AlreadyExists => "the file exists already",
             Self::Denied => "permission denied",
+            Self::TooManyFiles => "too many open files, raise the limit (ulimit -n)",
             Self::EndOfFile => "unexpected end of file",
             Self::Other => "input/output error",
         })
     }
+}
+
+/// What there was too little of for a record. It passes, and does not stop a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shortage {
+    /// Space: of the disk, of the quota, or of what the journal may take.
+    Space,
+    /// Files that may be open at once.
+    Files,
 }
 
 /// A failed operation: what, why, and the operating system's error number where there is one.
@@ -97,6 +109,24 @@ impl IoFailure {
     pub const fn is_no_space(&self) -> bool {
         matches!(self.cause, IoCause::NoSpace)
             && !matches!(self.operation, IoOperation::Sync | IoOperation::SyncDirectory)
+    }
+
+    /// Whether no file could be opened for what was to be done, so that nothing of it was.
+    #[must_use]
+    pub const fn is_no_file(&self) -> bool {
+        matches!((self.operation, self.cause), (IoOperation::Open, IoCause::TooManyFiles))
+    }
+
+    /// What there was too little of, if that is why it failed: everything else is intact, and the journal can go on.
+    #[must_use]
+    pub const fn shortage(&self) -> Option<Shortage> {
+        if self.is_no_space() {
+            Some(Shortage::Space)
+        } else if self.is_no_file() {
+            Some(Shortage::Files)
+        } else {
+            None
+        }
     }
 }
 

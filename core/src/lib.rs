@@ -73,7 +73,7 @@ pub use config::{Config, LABEL_BYTES_MAX, PAYLOAD_BYTES_MAX, RecoveryPolicy, Syn
 pub use cursor::{Cursor, ReadError, ReadUpTo, Replay};
 pub use effect::{Answer, Completion, Effect, EffectId, ReadRequest};
 pub use engine::{Engine, Events};
-pub use failure::{IoCause, IoFailure, IoOperation};
+pub use failure::{IoCause, IoFailure, IoOperation, Shortage};
 pub use filter::Filter;
 pub use framing::{
     Bounds, Checksum, DraftError, Event, EventDraft, Frame, Framing, FramingKind, Layout, Mark, Pcpj, Pryj,

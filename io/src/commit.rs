@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 
-use strandline_core::CommitId;
+use strandline_core::{CommitId, Shortage};
 
 use crate::error::Poisoned;
 use crate::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +18,8 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) enum Outcome {
     /// Written or durable, whichever the sync policy asks for.
     Acknowledged,
-    /// There was no space; nothing of it is in the journal.
-    NoSpace,
+    /// There was too little of something; nothing of it is in the journal.
+    Void(Shortage),
     /// It is not known what the disk holds of it.
     Poisoned(Poisoned),
 }

@@ -37,6 +37,11 @@ pub enum AppendError {
     /// The disk, the quota or the file size limit is exhausted.
     #[error("there was no space left to write the record: free some and append again; the journal goes on")]
     NoSpace,
+    /// The process, or the system, has too many files open.
+    #[error(
+        "there were too many open files to begin a segment for the record: close some or raise the limit (ulimit -n), and append again; the journal goes on"
+    )]
+    TooManyFiles,
     /// Another number comes next than the one that was asked for: others appended, or what was accepted before
     /// was lost for lack of space.
     #[error(
@@ -77,6 +82,11 @@ pub enum FlushError {
     /// Records that were waiting found no space; their appends failed too.
     #[error("there was no space left for records that were waiting: free some and append them again")]
     NoSpace,
+    /// Records that were waiting found no file; their appends failed too.
+    #[error(
+        "there were too many open files to begin a segment for records that were waiting: close some or raise the limit (ulimit -n), and append them again"
+    )]
+    TooManyFiles,
     /// The journal stopped.
     #[error(transparent)]
     Poisoned(#[from] Poisoned),

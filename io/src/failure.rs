@@ -7,7 +7,10 @@ use strandline_core::{IoCause, IoFailure, IoOperation};
 /// What the journal has to know of an error of the operating system.
 #[must_use]
 pub fn io_failure(operation: IoOperation, error: &io::Error) -> IoFailure {
+    /// ENFILE and EMFILE, for which there is no kind.
+    const TOO_MANY_FILES: [i32; 2] = [23, 24];
     let cause = match error.kind() {
+        _ if error.raw_os_error().is_some_and(|code| TOO_MANY_FILES.contains(&code)) => IoCause::TooManyFiles,
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => IoCause::NoSpace,
         ErrorKind::NotFound => IoCause::NotFound,
         ErrorKind::AlreadyExists => IoCause::AlreadyExists,
@@ -36,10 +39,12 @@ mod tests {
             (27, IoCause::NoSpace),  // EFBIG
             (2, IoCause::NotFound),
             (17, IoCause::AlreadyExists),
-            (13, IoCause::Denied), // EACCES
-            (1, IoCause::Denied),  // EPERM
-            (30, IoCause::Denied), // EROFS
-            (5, IoCause::Other),   // EIO
+            (13, IoCause::Denied),       // EACCES
+            (1, IoCause::Denied),        // EPERM
+            (30, IoCause::Denied),       // EROFS
+            (23, IoCause::TooManyFiles), // ENFILE
+            (24, IoCause::TooManyFiles), // EMFILE
+            (5, IoCause::Other),         // EIO
         ] {
             assert_eq!(cause(code), expected, "error number {code}");
         }

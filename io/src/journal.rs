@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use strandline_core::{
-    Config, Framing, InvalidName, JournalName, ReadUpTo, RecoveryError, Report, Seq, View,
+    Config, Framing, InvalidName, JournalName, ReadUpTo, RecoveryError, Report, Seq, Shortage, View,
 };
 
 use crate::append_all::{AppendAllError, append_all};
 use crate::backup::{BackupError, BackupReport};
 use crate::clock::{salt_seed, timestamp};
 use crate::commit::Outcome;
+use crate::commit_counts::CommitCounts;
 use crate::directory::{AlreadyOpen, Directory};
 use crate::disk::Disk;
 use crate::error::{AppendError, FlushError, Poisoned};
@@ -215,7 +216,8 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         if let Some(newest) = state.commits.newest().cloned() {
             match shared.wait(state, &newest) {
                 Outcome::Acknowledged => {}
-                Outcome::NoSpace => return Err(FlushError::NoSpace),
+                Outcome::Void(Shortage::Space) => return Err(FlushError::NoSpace),
+                Outcome::Void(Shortage::Files) => return Err(FlushError::TooManyFiles),
                 Outcome::Poisoned(poisoned) => return Err(poisoned.into()),
             }
             state = shared.lock();
@@ -231,7 +233,7 @@ impl<F: Framing, D: Disk> Journal<F, D> {
         let durable = state.watch(Watch::Durable(written));
         match shared.wait(state, &durable) {
             Outcome::Poisoned(poisoned) => Err(poisoned.into()),
-            Outcome::Acknowledged | Outcome::NoSpace => Ok(()),
+            Outcome::Acknowledged | Outcome::Void(_) => Ok(()),
         }
     }
 
@@ -304,6 +306,12 @@ impl<F: Framing, D: Disk> Journal<F, D> {
     #[must_use]
     pub fn durable_end(&self) -> Seq {
         self.shared().lock().view().durable_end()
+    }
+
+    /// The commits since it was opened.
+    #[must_use]
+    pub fn commit_counts(&self) -> CommitCounts {
+        self.shared().lock().counted.counts
     }
 
     /// The lowest sequence number that is kept.
@@ -421,7 +429,7 @@ impl<F: Framing, D: Disk> Handle<F, D> {
         let closed = state.watch(Watch::Closed);
         match self.shared.wait(state, &closed) {
             Outcome::Poisoned(poisoned) => Err(poisoned),
-            Outcome::Acknowledged | Outcome::NoSpace => Ok(()),
+            Outcome::Acknowledged | Outcome::Void(_) => Ok(()),
         }
     }
 }

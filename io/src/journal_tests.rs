@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use strandline_core::{Config, IoOperation, Pryj, ReadError, ReadUpTo, Seq, SyncPolicy};
 
-use crate::test_disk::{EIO, ENOSPC, Fault, TestDisk};
+use crate::test_disk::{EIO, EMFILE, ENOSPC, Fault, TestDisk};
 use crate::{AppendError, Directory, FlushError, Journal, OpenError, Poisoned, ReadStep, Reader, config};
 
 type TestJournal = Journal<Pryj, TestDisk>;
@@ -134,6 +134,9 @@ fn many_tickets_and_a_wait_are_one_commit() {
         assert_eq!(ticket.wait().unwrap(), Seq::new(n as u64 + 1));
     }
     assert_eq!(disk.syncs(), syncs + 1);
+    let counts = journal.commit_counts();
+    assert_eq!((counts.commits, counts.records), (2, 101));
+    assert_eq!((counts.by_records[0], counts.by_records[7]), (1, 1), "one record, and 65 to 128");
 }
 
 #[test]
@@ -161,9 +164,40 @@ fn no_space_fails_what_waits_and_nothing_else() {
     assert_eq!(journal.append(b"void"), Err(AppendError::NoSpace));
     assert_eq!(journal.append(b"void"), Err(AppendError::NoSpace));
     assert_eq!(journal.append(b"after"), Ok(Seq::new(1)));
+    assert_eq!((journal.commit_counts().commits, journal.commit_counts().records), (2, 2), "no void counts");
     assert_eq!(journal.poisoned(), None);
     journal.close().unwrap();
     assert_eq!(read_all(&open(&disk)).into_values().collect::<Vec<_>>(), [&b"before"[..], b"after"]);
+}
+
+#[test]
+fn too_many_open_files_fail_what_waits_and_nothing_else() {
+    let disk = TestDisk::new();
+    // Without zeros, no file is prepared for the next segment either.
+    let journal = open_with(&disk, Config { reserve_bytes: 0, ..small() });
+    assert_eq!(journal.append(&[1; 16_000]), Ok(Seq::new(0)));
+    disk.inject("create", Fault::Error(EMFILE), 2);
+    assert_eq!(journal.append(&[2; 16_000]), Err(AppendError::TooManyFiles));
+    let refused = journal.append_nowait(&[2; 16_000]).unwrap().wait();
+    assert_eq!(refused, Err(AppendError::TooManyFiles));
+    let text = AppendError::TooManyFiles.to_string();
+    assert!(text.contains("too many open files") && text.contains("ulimit -n"), "{text}");
+    assert_eq!(journal.append(&[3; 16_000]), Ok(Seq::new(1)));
+    assert_eq!(journal.poisoned(), None);
+    journal.close().unwrap();
+    let kept: Vec<_> = read_all(&open(&disk)).into_values().map(|payload| payload[0]).collect();
+    assert_eq!(kept, [1, 3]);
+}
+
+#[test]
+fn an_opening_with_too_many_open_files_says_so_and_changes_nothing() {
+    let disk = TestDisk::new();
+    open(&disk).append(b"kept").unwrap();
+    disk.inject("open", Fault::Error(EMFILE), 1);
+    let refused = Directory::on(disk.clone()).journal::<Pryj>("a", small()).map(|_| ()).unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains("too many open files") && text.contains("ulimit -n"), "{text}");
+    assert_eq!(read_all(&open(&disk))[&0], b"kept");
 }
 
 #[test]
@@ -334,6 +368,7 @@ fn a_flush_makes_weaker_policies_durable() {
         assert_eq!((disk.syncs(), journal.durable_end()), (syncs, Seq::ZERO), "{sync:?}");
         journal.flush().unwrap();
         assert_eq!((disk.syncs(), journal.durable_end()), (syncs + 1, Seq::new(2)), "{sync:?}");
+        assert_eq!((journal.commit_counts().commits, journal.commit_counts().records), (2, 2), "{sync:?}");
         journal.flush().unwrap();
         assert_eq!(disk.syncs(), syncs + 1, "{sync:?}: nothing was left to flush");
         let ticket = journal.append_nowait(b"three").unwrap();

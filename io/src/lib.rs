@@ -52,6 +52,7 @@ mod backup;
 pub mod bus;
 mod clock;
 mod commit;
+mod commit_counts;
 mod directory;
 pub mod disk;
 mod disk_layer;
@@ -92,6 +93,7 @@ mod thread_tests;
 
 pub use append_all::AppendAllError;
 pub use backup::{BackupError, BackupReport};
+pub use commit_counts::CommitCounts;
 pub use directory::{AlreadyOpen, Directory, DirectoryError};
 pub use disk::{Access, Disk, Entry};
 pub use disk_layer::DiskLayer;
@@ -113,7 +115,7 @@ pub use strandline_core::{
     Batch, Config, Cut, DraftError, Engine, Event, EventDraft, Events, Framing, FramingKind, InvalidName,
     IoCause, IoFailure, IoOperation, JournalName, Listing, Pcpj, Poison, Proof, Pryj, PryjRecord, ReadError,
     ReadUpTo, RecoveryError, RecoveryPolicy, Refusal, Repair, Report, ScanOptions, SegmentId, SegmentReport,
-    SegmentView, Seq, SyncPolicy, Timestamp, Verdict, View,
+    SegmentView, Seq, Shortage, SyncPolicy, Timestamp, Verdict, View,
 };
 pub use ticket::Ticket;
 

@@ -12,6 +12,7 @@ use strandline_core::{
 
 use crate::clock::{Clock, timestamp};
 use crate::commit::{CommitState, Commits, Outcome};
+use crate::commit_counts::CountsCommits;
 use crate::directory::Lease;
 use crate::disk::Disk;
 use crate::error::{AppendError, Poisoned};
@@ -57,6 +58,7 @@ pub(crate) struct State<F: Framing> {
     /// The newest commit that is with the operating system, and the newest that is durable.
     pub(crate) written: CommitId,
     pub(crate) durable: CommitId,
+    pub(crate) counted: CountsCommits,
     /// A thread panicked while it led: the core may be half changed and is not touched again.
     abandoned: bool,
     pub(crate) closing: bool,
@@ -119,8 +121,10 @@ pub(crate) struct Wakes {
 
 impl<F: Framing, D: Disk> Shared<F, D> {
     pub(crate) fn new(core: Core<F>, performer: Performer<D>, lease: Lease<D>, config: &Config) -> Self {
+        let counted = CountsCommits::from(core.view().written_end());
         let state = State {
             core,
+            counted,
             commits: Commits::default(),
             watches: Vec::new(),
             leading: false,
@@ -339,26 +343,31 @@ impl<F: Framing> State<F> {
                 self.background.push_back((id, effect));
             }
             Output::Effect { id, effect } => {
-                if let Effect::Create { reserve, .. } = effect {
-                    self.spare.len = reserve;
+                if let Effect::Create { reserve, head, .. } = &effect {
+                    // What ends with its head has no zeros to be prepared.
+                    self.spare.len = if *reserve > head.len() as u64 { *reserve } else { 0 };
                     self.created = true;
                 }
                 return Some((id, effect));
             }
-            Output::Written { commit, .. } => {
+            Output::Written { end, commit } => {
                 self.written = commit;
+                self.counted.note(end);
                 self.settle_up_to(commit, &Outcome::Acknowledged, wakes);
                 self.note_progress(wakes);
             }
-            Output::Durable { commit, .. } => {
-                self.written = self.written.max(commit);
+            Output::Durable { end, commit } => {
+                if commit > self.written {
+                    self.written = commit;
+                    self.counted.note(end);
+                }
                 self.durable = commit;
                 self.settle_up_to(commit, &Outcome::Acknowledged, wakes);
                 self.settle_watches(|watch| matches!(watch, Watch::Durable(of) if *of <= commit), wakes);
                 self.note_progress(wakes);
             }
-            Output::Void { commit, .. } => {
-                self.settle_up_to(commit, &Outcome::NoSpace, wakes);
+            Output::Void { commit, shortage, .. } => {
+                self.settle_up_to(commit, &Outcome::Void(shortage), wakes);
                 // No progress, but room for whoever submits to a session.
                 self.voids += 1;
                 self.wake_readers(wakes);

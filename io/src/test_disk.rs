@@ -19,8 +19,9 @@ pub(crate) enum Fault {
     Panic,
 }
 
-/// The error number of a full disk, and of a broken one.
+/// The error number of a full disk, of a process with too many open files, and of a broken disk.
 pub(crate) const ENOSPC: i32 = 28;
+pub(crate) const EMFILE: i32 = 24;
 pub(crate) const EIO: i32 = 5;
 
 /// What happens before a call.
@@ -181,7 +182,11 @@ impl Disk for TestDisk {
     }
 
     fn open(&self, name: &str, access: Access) -> io::Result<TestFile> {
-        self.run_hook(&format!("open {name}"));
+        let line = format!("open {name}");
+        self.run_hook(&line);
+        if let Some(Fault::Error(code)) = self.next_fault(&line) {
+            return Err(io::Error::from_raw_os_error(code));
+        }
         let file = self.shared.inner.open(name, access)?;
         Ok(TestFile { name: Mutex::new(name.to_string()), file })
     }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use strandline_core::{Framing, Seq};
+use strandline_core::{Framing, Seq, Shortage};
 
 use crate::commit::{CommitState, Outcome};
 use crate::disk::Disk;
@@ -44,7 +44,8 @@ impl<F: Framing, D: Disk> Ticket<F, D> {
         Self { shared, commit, seq }
     }
 
-    /// The record's sequence number, if it comes to be: after [`AppendError::NoSpace`] another record gets it.
+    /// The record's sequence number, if it comes to be: after [`AppendError::NoSpace`] or
+    /// [`AppendError::TooManyFiles`] another record gets it.
     #[must_use]
     pub const fn seq(&self) -> Seq {
         self.seq
@@ -57,7 +58,7 @@ impl<F: Framing, D: Disk> Ticket<F, D> {
     /// Blocks until the record is acknowledged, as the journal's sync policy has it.
     ///
     /// # Errors
-    /// [`AppendError::NoSpace`] or [`AppendError::Poisoned`].
+    /// [`AppendError::NoSpace`], [`AppendError::TooManyFiles`] or [`AppendError::Poisoned`].
     pub fn wait(self) -> Result<Seq, AppendError> {
         let outcome = match self.commit.outcome() {
             Some(outcome) => outcome,
@@ -77,7 +78,8 @@ impl Outcome {
     pub(crate) fn into_result(self, seq: Seq) -> Result<Seq, AppendError> {
         match self {
             Self::Acknowledged => Ok(seq),
-            Self::NoSpace => Err(AppendError::NoSpace),
+            Self::Void(Shortage::Space) => Err(AppendError::NoSpace),
+            Self::Void(Shortage::Files) => Err(AppendError::TooManyFiles),
             Self::Poisoned(poisoned) => Err(AppendError::Poisoned(poisoned)),
         }
     }

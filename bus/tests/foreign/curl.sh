@@ -147,7 +147,7 @@ for _ in {1..200}; do echo 'X: y'; done >"$work/headers"
 answers ' 431' "$events" -H "@$work/headers"
 listen "$small/v1/events"
 frames 1 >/dev/null
-answers ' 503' "$small/healthz"
+refuses 503 'too many connections' "$small/healthz"
 hang_up
 
 # Nothing that was refused is there, and an event of 4 MiB goes in and out.

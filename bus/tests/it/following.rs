@@ -75,6 +75,13 @@ fn what_is_no_sequence_number_is_refused() {
             let answer = running.send("GET", "/v1/events", &[&header], b"").await;
             assert_eq!(answer.status, 400, "{value}: {answer:?}");
         }
+        let twice = running.send("GET", "/v1/events", &["Last-Event-ID: 1", "Last-Event-ID: 1"], b"").await;
+        twice.refuses(400, "twice");
+        let raw = [
+            &b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nLast-Event-ID: \xff"[..],
+            b"\r\n\r\n",
+        ];
+        running.raw(raw.concat()).await.refuses(400, "ASCII");
         let long = "9".repeat(10_000);
         let answer = running.get(&format!("/v1/events?last_sequence={long}")).await;
         answer.refuses(400, "no sequence number");
@@ -172,6 +179,34 @@ fn more_than_a_replay_delivers_is_a_gap_and_moves_no_place() {
         assert_eq!(ids(&mut exact, 1_000).await, (3..=1_002).collect::<Vec<_>>(), "a thousand are delivered");
         let mut beyond = running.stream("?last_sequence=5000", &[]).await;
         assert_eq!(beyond.event().await.2["reason"], "beyond_the_end");
+    });
+}
+
+/// Nobody knows whether a gap on a connection that broke was received; so it is told again, and acknowledged then.
+#[test]
+fn a_gap_is_acknowledged_on_the_connection_that_told_it() {
+    with_server(|running| async move {
+        let draft = |payload| EventDraft { domain: 1, event_type: "t", source: "s", payload };
+        let acknowledge = || running.send("POST", "/v1/subscriptions/d/ack", &[], b"{\"sequence\":1001}");
+        drop(running.stream("?subscription=d", &[]).await);
+        let is_away = async || {
+            let state = || running.bus.subscriptions().first().map(|status| status.state.label());
+            while state() != Some("SUSPENDED") {
+                tokio::task::yield_now().await;
+            }
+        };
+        is_away().await;
+        running.bus.publish_all((0..1_001).map(|_| draft(&b"{}"[..]))).unwrap();
+        let mut first = running.stream("?subscription=d", &[]).await;
+        assert_eq!(first.event().await.2["resume_after"], 1_001);
+        drop(first);
+        is_away().await;
+        acknowledge().await.refuses(409, "Subscribe again");
+        let mut second = running.stream("?subscription=d", &[]).await;
+        assert_eq!(second.event().await.2["resume_after"], 1_001);
+        assert_eq!(acknowledge().await.status, 204);
+        running.bus.publish(draft(b"\"next\"")).unwrap();
+        assert_eq!(ids(&mut second, 1).await, [1_002]);
     });
 }
 

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use crate::server::{Running, with, with_server};
-use strandline_bus::{ConnectionLimits, ServerSettings};
+use strandline_bus::{ConnectionLimits, Guard, ServerSettings};
+use tokio::io::{AsyncWriteExt as _, BufReader};
+
+use crate::server::{Answer, Running, with, with_server};
 
 const STRUCTURED: &str = "Content-Type: application/cloudevents+json";
 const BATCH: &str = "Content-Type: application/cloudevents-batch+json";
@@ -112,6 +114,91 @@ fn a_header_in_double_quotes_is_what_they_enclose() {
         let wanted = json!({"specversion": "1.0", "id": "1", "source": "/shop", "type": "t",
             "subject": r#"a "b" \ 100%"#, "datacontenttype": "Application/JSON", "data": [1]});
         assert_eq!(found, wanted);
+    });
+}
+
+#[test]
+fn what_headers_say_that_would_not_count_is_refused() {
+    with_server(|running| async move {
+        let structured = event("1").into_bytes();
+        let binary = ["ce-specversion: 1.0", "ce-id: 1", "ce-source: s", "ce-type: t"];
+        let as_text = [&binary[..], &["ce-datacontenttype: text/plain"]].concat();
+        for (headers, body, status, words) in [
+            (vec![STRUCTURED, STRUCTURED], &structured[..], 400, "twice"),
+            (vec![STRUCTURED, "Content-Encoding: gzip"], &structured, 415, "gzip"),
+            (vec![STRUCTURED, "Content-Encoding: identity", "Content-Encoding: br"], &structured, 415, "br"),
+            (vec![STRUCTURED, "Content-Encoding: identity, gzip"], &structured, 415, "gzip"),
+            ([&as_text[..], &[PLAIN]].concat(), b"1", 400, "`ce-datacontenttype`"),
+            (as_text, b"1", 400, "`ce-datacontenttype`"),
+        ] {
+            running.send("POST", "/v1/events", &headers, body).await.refuses(status, words);
+        }
+        assert_eq!(running.bus.events().next_seq().get(), 1, "nothing was published");
+    });
+}
+
+#[test]
+fn an_encoding_and_a_content_type_that_say_nothing_else_are_taken() {
+    with_server(|running| async move {
+        let headers = [STRUCTURED, "Content-Encoding: Identity"];
+        let answer = running.send("POST", "/v1/events", &headers, event("1").as_bytes()).await;
+        assert_eq!(answer.json(), json!({"sequence": 1}));
+        let headers = [
+            "ce-specversion: 1.0",
+            "ce-id: 2",
+            "ce-source: /shop",
+            "ce-type: t",
+            "ce-datacontenttype: text/plain",
+            "Content-Type: text/plain",
+        ];
+        let answer = running.send("POST", "/v1/events", &headers, b"x").await;
+        assert_eq!(answer.json(), json!({"sequence": 2}));
+        let found: serde_json::Value = serde_json::from_str(&stored(&running, 2)).unwrap();
+        assert_eq!((&found["datacontenttype"], &found["data"]), (&json!("text/plain"), &json!("x")));
+    });
+}
+
+/// What is parsed on another thread is answered as what is not.
+#[test]
+fn a_long_batch_is_published_in_order_and_whole() {
+    with_server(|running| async move {
+        let events: Vec<_> = (0..1_000).map(|n| event(&n.to_string())).collect();
+        let batch = format!("[{}]", events.join(","));
+        assert!(batch.len() > 64 << 10);
+        let wanted: Vec<u64> = (1..=1_000).collect();
+        for status in [201, 200] {
+            let answer = running.send("POST", "/v1/events", &[BATCH], batch.as_bytes()).await;
+            assert_eq!((answer.status, answer.json()), (status, json!({"sequences": wanted})));
+        }
+        assert_eq!(stored(&running, 1_000), event("999"));
+        let bad = format!("[{},{{}}]", events.join(","));
+        let answer = running.send("POST", "/v1/events", &[BATCH], bad.as_bytes()).await;
+        answer.refuses(400, "event 1000 of the batch");
+    });
+}
+
+/// A client that reads once it has sent everything sees why it was refused.
+#[test]
+fn a_refusal_is_seen_by_who_does_not_read_while_sending() {
+    let guard = Guard { token: Some("0123456789abcdef".into()), any_host: false };
+    let settings = ServerSettings { body_bytes_max: 8 << 20, guard, ..ServerSettings::default() };
+    with(settings, ConnectionLimits::default(), |running| async move {
+        let token = "Authorization: Bearer 0123456789abcdef";
+        for (shown, len, status, words) in [("X: y", 8 << 20, 401, "token"), (token, 12 << 20, 413, "bytes")]
+        {
+            for connection in ["close", "keep-alive"] {
+                let mut stream = running.connect().await;
+                let head = format!(
+                    "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nConnection: {connection}\r\n{shown}\r\nContent-Length: {len}\r\n\r\n"
+                );
+                stream.write_all(head.as_bytes()).await.unwrap();
+                let piece = vec![b' '; 64 << 10];
+                for _ in 0..len / piece.len() {
+                    stream.write_all(&piece).await.unwrap();
+                }
+                Answer::read(BufReader::new(stream)).await.refuses(status, words);
+            }
+        }
     });
 }
 
@@ -267,7 +354,7 @@ fn bodies_take_no_more_room_than_there_is() {
     let settings =
         ServerSettings { body_bytes_max: 1_000, bodies_bytes_max: 1_000, ..ServerSettings::default() };
     with(settings, ConnectionLimits::default(), |running| async move {
-        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        use tokio::io::AsyncReadExt as _;
         let mut first = tokio::net::TcpStream::connect(running.address).await.unwrap();
         let head = "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\nContent-Type: application/cloudevents+json\r\n\r\n";
         first.write_all(head.as_bytes()).await.unwrap();

@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use strandline::Directory;
 use strandline::bus::{BusSettings, EventBus};
+use strandline::{Directory, Disk, StdDisk};
 use strandline_bus::client::Client;
 use strandline_bus::{ConnectionLimits, Server, ServerSettings};
 use tempfile::TempDir;
@@ -22,9 +23,9 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server over a bus in a directory of its own.
-pub(crate) struct Running {
+pub(crate) struct Running<D: Disk = StdDisk> {
     pub(crate) root: Arc<TempDir>,
-    pub(crate) bus: EventBus,
+    pub(crate) bus: EventBus<D>,
     pub(crate) address: SocketAddr,
     end: Option<oneshot::Sender<()>>,
     served: JoinHandle<()>,
@@ -40,22 +41,49 @@ pub(crate) fn with<T: Future<Output = ()>>(
     limits: ConnectionLimits,
     test: impl FnOnce(Running) -> T,
 ) {
+    with_disk(settings, limits, |disk| disk, test);
+}
+
+/// The same over a layer of the disk.
+pub(crate) fn with_disk<D: Disk, T: Future<Output = ()>>(
+    settings: ServerSettings,
+    limits: ConnectionLimits,
+    layer: impl FnOnce(StdDisk) -> D,
+    test: impl FnOnce(Running<D>) -> T,
+) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let root = Arc::new(TempDir::new().unwrap());
-        test(Running::begin(root, settings, limits).await).await;
+        test(Running::begin(root, settings, limits, layer).await).await;
     });
     runtime.shutdown_timeout(PATIENCE);
 }
 
 impl Running {
-    pub(crate) async fn begin(
+    /// Ends the server and its bus, and begins another in the same directory.
+    pub(crate) async fn restart(self) -> Self {
+        self.restart_after(|_| {}).await
+    }
+
+    /// The same; something happens to the directory in between.
+    pub(crate) async fn restart_after(self, happens: impl FnOnce(&Path)) -> Self {
+        let root = Arc::clone(&self.root);
+        self.end().await;
+        happens(root.path());
+        Self::begin(root, ServerSettings::default(), ConnectionLimits::default(), |disk| disk).await
+    }
+}
+
+impl<D: Disk> Running<D> {
+    async fn begin(
         root: Arc<TempDir>,
         settings: ServerSettings,
         limits: ConnectionLimits,
+        layer: impl FnOnce(StdDisk) -> D,
     ) -> Self {
-        let directory = Directory::open(root.path()).unwrap();
-        let (bus, _) = EventBus::open(&directory, BusSettings::default()).unwrap();
+        let directory = Directory::open_through(root.path(), layer).unwrap();
+        let (bus, report) = EventBus::open(&directory, BusSettings::default()).unwrap();
+        let settings = ServerSettings { opened: Some(report), ..settings };
         let server = Server::new(bus.clone(), settings).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -64,13 +92,6 @@ impl Running {
             server.serve(listener, limits, async { _ = ended.await }).await;
         });
         Self { root, bus, address, end: Some(end), served }
-    }
-
-    /// Ends the server and its bus, and begins another in the same directory.
-    pub(crate) async fn restart(self) -> Self {
-        let root = Arc::clone(&self.root);
-        self.end().await;
-        Self::begin(root, ServerSettings::default(), ConnectionLimits::default()).await
     }
 
     /// Ends the server, and then its bus.
@@ -83,6 +104,11 @@ impl Running {
 
     pub(crate) fn client(&self) -> Client {
         Client::new(&format!("http://{}", self.address)).unwrap()
+    }
+
+    /// A connection on which nothing was said yet.
+    pub(crate) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
     }
 
     /// Sends bytes, and reads until the server closes or the answer is whole.

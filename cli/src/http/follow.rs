@@ -1,6 +1,6 @@
 //! `sub`: events of a server to standard output.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use clap::Args;
 use serde::Serialize;
@@ -8,8 +8,10 @@ use serde_json::value::RawValue;
 use strandline_bus::Gap;
 use strandline_bus::client::{Delivered, Follow, Subscriber};
 
+use super::reader_watch::ReaderWatch;
 use super::{ServerFlags, runtime};
 use crate::outcome::{Ended, Failure};
+use crate::terminal::harmless;
 use crate::wanted;
 
 /// Follow the events of a server, until Ctrl-C.
@@ -56,10 +58,16 @@ pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
 }
 
 async fn print(mut subscriber: Subscriber, flags: &Flags) -> Result<Ended, Failure> {
+    let watched = ReaderWatch::of_stdout();
     let failure = |error| flags.server.failure(error);
     let (mut left, mut ended) = (flags.limit.unwrap_or(u64::MAX), Ended::Sound);
     while left > 0 {
-        let processed = match subscriber.next().await.map_err(failure)? {
+        let delivered = tokio::select! {
+            biased;
+            () = watched.gone() => return Err(Failure::ReaderGone),
+            delivered = subscriber.next() => delivered,
+        };
+        let processed = match delivered.map_err(failure)? {
             Delivered::Event { sequence, data, .. } => {
                 left -= 1;
                 // Ends of lines stand between the parts of JSON only.
@@ -81,8 +89,12 @@ async fn print(mut subscriber: Subscriber, flags: &Flags) -> Result<Ended, Failu
 }
 
 fn print_line(line: &Line<'_>) -> Result<(), Failure> {
+    let mut text = serde_json::to_string(line)?;
     let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, line)?;
-    writeln!(out)?;
+    // Programs get it as it was published.
+    if out.is_terminal() {
+        text = harmless(&text).into_owned();
+    }
+    writeln!(out, "{text}")?;
     Ok(out.flush()?)
 }

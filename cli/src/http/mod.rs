@@ -2,6 +2,7 @@
 
 pub(crate) mod follow;
 pub(crate) mod publish;
+mod reader_watch;
 pub(crate) mod serve;
 
 use std::fs;

@@ -1,22 +1,24 @@
 //! `pub`: JSON Lines from standard input to a server.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
 
 use clap::Args;
 use serde::Serialize;
 use strandline_bus::Envelope;
+use strandline_bus::client::ClientError;
 use strandline_core::PAYLOAD_BYTES_MAX;
 
 use super::{ServerFlags, runtime};
 use crate::event_lines::{Content, Defaults, EventLine, EventLines};
 use crate::lines::Lines;
-use crate::outcome::{Ended, Failure};
+use crate::outcome::{Ended, Failure, say};
 
 /// Publish JSON Lines from standard input to a server.
 ///
 /// Every line is one JSON value. A CloudEvents 1.0 object is published as it is; anything else becomes the data of a
 /// CloudEvent. Each event is durable before the next is sent, and one whose answer was lost is sent again and published once.
-/// At the end one line says what was published: {"first":..,"last":..,"count":..}.
+/// At the end one line says what was published: {"first":..,"last":..,"count":..}. Where it stops before, standard error says how many
+/// events were, and which line is the first that was not.
 #[derive(Args)]
 pub(crate) struct Flags {
     #[command(flatten)]
@@ -40,6 +42,14 @@ struct Summary {
     count: u64,
 }
 
+/// Why it stopped, and at which line.
+struct Stopped {
+    line: u64,
+    failure: Failure,
+    /// The answer was lost: the line may have been published.
+    is_open: bool,
+}
+
 pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
     let client = flags.server.client()?;
     let runtime = runtime()?;
@@ -49,26 +59,60 @@ pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
     let mut summary = Summary::default();
     // Different in every run: what another run has published is another event.
     let run = format!("{:016x}", std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ()));
-    loop {
-        let line = match lines.next_line().map_err(Failure::cannot_run)? {
-            None => break,
-            Some(Ok(Content::Blank)) => continue,
-            Some(Ok(Content::Event(line))) => line,
-            Some(Err(bad)) => return Err(Failure::problem(bad)),
-        };
-        let event = cloud_event(&line, &run)?;
-        let sequence =
-            runtime.block_on(client.publish(&event)).map_err(|error| flags.server.failure(error))?;
-        summary.first.get_or_insert(sequence);
-        (summary.last, summary.count) = (Some(sequence), summary.count + 1);
-        if flags.ack {
-            writeln!(out, "{sequence}")?;
-            out.flush()?;
-        }
+    let publish = |event: &str| runtime.block_on(client.publish(event));
+    if let Err(stopped) = publish_all(flags, &mut lines, &run, &mut summary, publish, &mut out) {
+        say(summary.until(&stopped));
+        return Err(stopped.failure);
     }
     serde_json::to_writer(&mut out, &summary)?;
     writeln!(out)?;
     Ok(out.flush()?).map(|()| Ended::Sound)
+}
+
+/// Publishes line by line, as far as it goes.
+fn publish_all(
+    flags: &Flags,
+    lines: &mut EventLines<impl BufRead>,
+    run: &str,
+    summary: &mut Summary,
+    publish: impl Fn(&str) -> Result<u64, ClientError>,
+    out: &mut impl Write,
+) -> Result<(), Stopped> {
+    let mut number = 0;
+    loop {
+        number += 1;
+        let stopped = |failure, is_open| Stopped { line: number, failure, is_open };
+        let line = match lines.next_line().map_err(|error| stopped(Failure::cannot_run(error), false))? {
+            None => return Ok(()),
+            Some(Ok(Content::Blank)) => continue,
+            Some(Ok(Content::Event(line))) => line,
+            Some(Err(bad)) => return Err(stopped(Failure::problem(bad), false)),
+        };
+        let event = cloud_event(&line, run).map_err(|failure| stopped(failure, false))?;
+        let sequence = publish(&event).map_err(|error| {
+            let is_open = matches!(error, ClientError::Connection(_) | ClientError::Http(_));
+            stopped(flags.server.failure(error), is_open)
+        })?;
+        summary.first.get_or_insert(sequence);
+        (summary.last, summary.count) = (Some(sequence), summary.count + 1);
+        if flags.ack {
+            let printed = writeln!(out, "{sequence}").and_then(|()| out.flush());
+            printed.map_err(|error| Stopped { line: number + 1, failure: error.into(), is_open: false })?;
+        }
+    }
+}
+
+impl Summary {
+    /// What was published of an input that was not published to its end.
+    fn until(&self, stopped: &Stopped) -> String {
+        let numbers = match (self.first, self.last) {
+            (Some(first), Some(last)) => format!(", the first as {first}, the last as {last}"),
+            _ => String::new(),
+        };
+        let outcome =
+            if stopped.is_open { "may have been, its answer was lost" } else { "is the first that was not" };
+        format!("{} events were published{numbers}; line {} {outcome}", self.count, stopped.line)
+    }
 }
 
 fn cloud_event(line: &EventLine<'_>, run: &str) -> Result<String, Failure> {

@@ -2,16 +2,15 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use strandline::bus::{BusSettings, EventBus, Retention};
+use strandline::bus::{BusOpenError, BusSettings, EventBus, Retention};
 use strandline::{Directory, StdDisk};
 use strandline_bus::{
     ConnectionLimits, DiskMeasures, Guard, MeasuredDisk, OwnSocket, Server, ServerSettings,
 };
 use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::token;
@@ -66,19 +65,25 @@ pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
         Failure::cannot_run(anyhow::Error::new(error).context("no threads to serve with"))
     })?;
+    let settings = settings(flags)?;
+    // What cannot be listened on leaves no directory behind. A socket in that directory has to wait for it.
+    let waits = flags.unix.as_deref().and_then(Path::parent).is_some_and(|beside| !is_there(beside));
+    let listening = if waits { None } else { Some(runtime.block_on(listen(flags))?) };
     let measures = DiskMeasures::default();
     let directory = Directory::open_through(&flags.directory, |disk| measures.of(disk))?;
-    let settings = settings(flags)?;
-    let (bus, report) = EventBus::open(&directory, settings)?;
+    let (bus, report) = EventBus::open(&directory, settings).map_err(not_opened)?;
     if let strandline_core::Verdict::Cut(cut) = &report.events.verdict {
         say(format_args!("{}: {cut}", flags.directory.display()));
     }
-    let served = serve(
-        &runtime,
-        &bus,
-        ServerSettings { guard, disk: Some(measures), ..ServerSettings::default() },
-        flags,
-    );
+    let settings =
+        ServerSettings { guard, disk: Some(measures), opened: Some(report), ..ServerSettings::default() };
+    let served = runtime.block_on(async {
+        let listening = match listening {
+            Some(listening) => listening,
+            None => listen(flags).await?,
+        };
+        serve(&bus, settings, listening, flags).await
+    });
     // What was accepted becomes durable also where serving failed.
     let closed = bus.close();
     served?;
@@ -89,45 +94,76 @@ pub(crate) fn run(flags: &Flags) -> Result<Ended, Failure> {
 fn settings(flags: &Flags) -> Result<BusSettings, Failure> {
     let Some(bytes_max) = flags.max_size else { return Ok(BusSettings::default()) };
     let compact_above = bytes_max / 5 * 4;
-    Ok(BusSettings::with_retention(Retention { bytes_max, compact_above, ..Retention::default() }))
+    let settings =
+        BusSettings::with_retention(Retention { bytes_max, compact_above, ..Retention::default() });
+    match settings.occupied_beside(0) {
+        Ok(_) => Ok(settings),
+        Err(too_small) => Err(not_opened(too_small)),
+    }
 }
 
-fn serve(
-    runtime: &Runtime,
+/// Why the bus was not opened, and which flag may help.
+fn not_opened(error: BusOpenError) -> Failure {
+    let is_of_size = matches!(error, BusOpenError::TooSmall { .. } | BusOpenError::WouldDrop { .. });
+    let failure = Failure::from(error);
+    if is_of_size { failure.context("--max-size") } else { failure }
+}
+
+/// Where clients connect.
+enum Listening {
+    Tcp(TcpListener),
+    Unix(OwnSocket),
+}
+
+async fn listen(flags: &Flags) -> Result<Listening, Failure> {
+    let not_there = |place: String| {
+        move |error| {
+            Failure::cannot_run(anyhow::Error::new(error).context(format!("cannot listen on {place}")))
+        }
+    };
+    match &flags.unix {
+        Some(path) => {
+            OwnSocket::bind(path).map(Listening::Unix).map_err(not_there(path.display().to_string()))
+        }
+        None => {
+            let bound = TcpListener::bind(flags.listen).await;
+            bound.map(Listening::Tcp).map_err(not_there(flags.listen.to_string()))
+        }
+    }
+}
+
+/// Whether there is something at this path; the empty one is where we are.
+fn is_there(path: &Path) -> bool {
+    path.as_os_str().is_empty() || path.exists()
+}
+
+async fn serve(
     bus: &EventBus<MeasuredDisk<StdDisk>>,
     settings: ServerSettings,
+    listening: Listening,
     flags: &Flags,
 ) -> Result<(), Failure> {
     let connections_max = flags.max_connections.min(connections_at_most());
     let limits = ConnectionLimits { connections_max, ..ConnectionLimits::default() };
-    runtime.block_on(async {
-        let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
-        let [Ok(terminate), Ok(interrupt)] = signals else {
-            return Err(Failure::cannot_run(anyhow::anyhow!("signals cannot be waited for")));
-        };
-        let end = either(terminate, interrupt);
-        let server = Server::new(bus.clone(), settings).await.map_err(Failure::problem)?;
-        let not_there = |place: String| {
-            move |error| {
-                Failure::cannot_run(anyhow::Error::new(error).context(format!("cannot listen on {place}")))
-            }
-        };
-        match &flags.unix {
-            Some(path) => {
-                let listener = OwnSocket::bind(path).map_err(not_there(path.display().to_string()))?;
-                told(format_args!("listening on {}", path.display()))?;
-                server.serve(listener, limits, end).await;
-            }
-            None => {
-                let listener =
-                    TcpListener::bind(flags.listen).await.map_err(not_there(flags.listen.to_string()))?;
-                let address = listener.local_addr().unwrap_or(flags.listen);
-                told(format_args!("listening on http://{address}"))?;
-                server.serve(listener, limits, end).await;
-            }
+    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+    let [Ok(terminate), Ok(interrupt)] = signals else {
+        return Err(Failure::cannot_run(anyhow::anyhow!("signals cannot be waited for")));
+    };
+    let end = either(terminate, interrupt);
+    let server = Server::new(bus.clone(), settings).await.map_err(Failure::problem)?;
+    match listening {
+        Listening::Unix(listener) => {
+            let path = flags.unix.as_deref().unwrap_or(Path::new(""));
+            told(format_args!("listening on {}", path.display()))?;
+            server.serve(listener, limits, end).await;
         }
-        Ok(())
-    })
+        Listening::Tcp(listener) => {
+            let address = listener.local_addr().unwrap_or(flags.listen);
+            told(format_args!("listening on http://{address}"))?;
+            server.serve(listener, limits, end).await;
+        }
+    }
+    Ok(())
 }
 
 async fn either(mut one: Signal, mut other: Signal) {
@@ -143,7 +179,7 @@ fn told(line: std::fmt::Arguments<'_>) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Connections that leave files for the journals: without one for its next segment, a journal stops.
+/// Connections that leave files for the journals: without one for the next segment, events are refused.
 fn connections_at_most() -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));

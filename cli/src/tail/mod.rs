@@ -3,7 +3,7 @@
 mod follow;
 
 use std::collections::VecDeque;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 
 use clap::Args;
 use follow::{Follower, Step};
@@ -14,9 +14,10 @@ use strandline_core::{
 
 use crate::finding::say_end;
 use crate::outcome::{Ended, Failure, say};
-use crate::output::{Filter, OUTPUT_BUFFER_BYTES, Printable, print};
+use crate::output::{Filter, Printable, print};
 use crate::progress::WatchedDisk;
 use crate::selection::{self, Selection};
+use crate::terminal::Output;
 
 /// Print the last records of a journal, and follow it.
 ///
@@ -167,13 +168,13 @@ fn was_removed(error: &ReadError) -> bool {
 /// Standard output, with what is wanted on it.
 struct Printer<'a, F> {
     selection: &'a Selection,
-    out: BufWriter<io::StdoutLock<'static>>,
+    out: Output,
     framing: std::marker::PhantomData<F>,
 }
 
 impl<'a, F: Printable> Printer<'a, F> {
     fn new(selection: &'a Selection) -> Self {
-        let out = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, io::stdout().lock());
+        let out = Output::new(selection.format);
         Self { selection, out, framing: std::marker::PhantomData }
     }
 

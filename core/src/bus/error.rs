@@ -66,6 +66,18 @@ pub enum AcknowledgeError {
         /// The last event that it was given.
         delivered: Seq,
     },
+    /// It is no event that was delivered, and may be the end of a gap that was not told since the subscriber connected.
+    #[error(
+        "subscription {subscription} cannot acknowledge event {sequence} yet: it was given events up to {delivered}, and has a gap that was not told since it connected. Subscribe again, receive the gap, and acknowledge its `resume_after` while connected; until then at most {delivered}"
+    )]
+    GapNotTold {
+        /// The subscription.
+        subscription: SubscriptionId,
+        /// What was to be acknowledged.
+        sequence: Seq,
+        /// The last event that it was given.
+        delivered: Seq,
+    },
     /// There is no such event yet.
     #[error(
         "subscription {subscription} cannot acknowledge event {sequence}: the journal ends before {end}; acknowledge at most the event before that"

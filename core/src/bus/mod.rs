@@ -186,7 +186,10 @@ impl EventBus {
         };
         if !found.may_acknowledge(sequence) {
             let delivered = found.delivered;
-            return Err(AcknowledgeError::NeverDelivered { subscription, sequence, delivered });
+            return Err(match found.is_gap_untold() {
+                true => AcknowledgeError::GapNotTold { subscription, sequence, delivered },
+                false => AcknowledgeError::NeverDelivered { subscription, sequence, delivered },
+            });
         }
         let acknowledged = found.acknowledge(sequence, wall);
         self.record_soon(now, urgency);

@@ -206,6 +206,11 @@ impl Subscription {
         sequence <= self.delivered || self.told_end() == Some(sequence)
     }
 
+    /// Whether it has a gap that nobody who is connected was told.
+    pub(super) fn is_gap_untold(&self) -> bool {
+        self.gap.is_some() && self.told_end().is_none()
+    }
+
     /// The end of the gap that the connection was told last.
     fn told_end(&self) -> Option<Seq> {
         self.connection.as_ref()?.undelivered?.told

@@ -27,9 +27,12 @@ impl<F: Framing> Journal<F> {
         }
     }
 
-    /// Without space the mark is left out: the records are durable, only the proof is missing.
+    /// Without space, or a file, the mark is left out: the records are durable, only the proof is missing.
     pub(super) fn handle_closing_mark(&mut self, mark: Mark, result: Result<(), IoFailure>) {
-        if self.take_mark(mark, result) {
+        let found_no_file = result.is_err_and(|failure| failure.is_no_file());
+        if found_no_file && !self.active.unsynced && self.active.extent == self.active.end {
+            self.closed();
+        } else if self.take_mark(mark, result) {
             self.start_exact();
         }
     }

@@ -7,7 +7,7 @@ use super::phase::{InFlight, Phase, Voided};
 use super::room::{Room, marks_len};
 use super::{Journal, Output};
 use crate::view::TailCommit;
-use crate::{Effect, EffectId, Framing, IoFailure, Mark, Seq, SyncPolicy};
+use crate::{Effect, EffectId, Framing, IoFailure, Mark, Seq, Shortage, SyncPolicy};
 
 /// A commit that reaches into a reserve waits for it, and each sync flushes what of it was written.
 const RESERVE_STEP: u64 = 4 * 1024 * 1024;
@@ -51,11 +51,10 @@ impl<F: Framing> Journal<F> {
             Phase::Idle | Phase::Closed | Phase::VoidPending(_) => {}
             Phase::Writing(_, commit) => match result {
                 Ok(()) => self.commit_written(commit),
-                Err(failure) if failure.is_no_space() => {
-                    let voided = Voided { first: commit.first, commit: commit.commit };
-                    self.phase = Phase::VoidPending(voided);
-                }
-                Err(failure) => self.stop(segment, failure),
+                Err(failure) => match failure.shortage() {
+                    Some(shortage) => self.take_back(&commit, shortage),
+                    None => self.stop(segment, failure),
+                },
             },
             Phase::Syncing { end, .. } => match result {
                 Ok(()) => self.synced(end),
@@ -114,7 +113,7 @@ impl<F: Framing> Journal<F> {
                 self.active.unsynced = true;
             }
             // Without reserve the file grows with each write: slower, and nothing else.
-            Err(failure) if failure.is_no_space() => self.active.reserve = Reserve::Off,
+            Err(failure) if failure.shortage().is_some() => self.active.reserve = Reserve::Off,
             Err(failure) => return self.stop(self.active.id, failure),
         }
         self.active.extent = self.active.extent.max(to);
@@ -142,7 +141,7 @@ impl<F: Framing> Journal<F> {
             Room::None if self.rolls_to_shrink() => return self.start_seal(),
             Room::None if self.config.waits_for_room => return,
             Room::None => {
-                self.void_waiting();
+                self.void_waiting(Shortage::Space);
                 return;
             }
         }
@@ -206,6 +205,15 @@ impl<F: Framing> Journal<F> {
         }
     }
 
+    /// Where a commit found no file, nothing of it was written; where it found no space, something may have been.
+    fn take_back(&mut self, commit: &InFlight, shortage: Shortage) {
+        let voided = Voided { first: commit.first, commit: commit.commit, shortage };
+        match shortage {
+            Shortage::Space => self.phase = Phase::VoidPending(voided),
+            Shortage::Files => self.void(voided),
+        }
+    }
+
     /// Whether a write of this many bytes at the end would touch what a reserve is writing.
     fn overlaps_reserve(&self, bytes: u64) -> bool {
         match self.active.reserve {
@@ -246,7 +254,7 @@ impl<F: Framing> Journal<F> {
         self.take_mark(mark, result);
     }
 
-    /// A mark's write has ended. Without space it is not worth a void: its place is written over by
+    /// A mark's write has ended. Without space, or a file, it is not worth a void: its place is written over by
     /// the next commit. Gives whether the journal goes on.
     pub(super) fn take_mark(&mut self, mark: Mark, result: Result<(), IoFailure>) -> bool {
         let end = self.active.end + F::MARK_LEN as u64;
@@ -260,7 +268,7 @@ impl<F: Framing> Journal<F> {
                     last.extend(last.end(), end);
                 }
             }
-            Err(failure) if failure.is_no_space() => {}
+            Err(failure) if failure.shortage().is_some() => {}
             Err(failure) => {
                 self.stop(self.active.id, failure);
                 return false;

@@ -1,6 +1,6 @@
 //! What a journal tells the world, and why it stops.
 
-use crate::{CommitId, Effect, EffectId, IoFailure, SegmentId, Seq};
+use crate::{CommitId, Effect, EffectId, IoFailure, SegmentId, Seq, Shortage};
 
 /// One thing that a journal has to say. Drain with
 /// [`Journal::poll_output`](crate::Journal::poll_output) until nothing is left.
@@ -28,13 +28,15 @@ pub enum Output {
         /// The newest commit that it covers.
         commit: CommitId,
     },
-    /// No space: nothing from `from` on was kept, and the numbers are given out again. Every commit up to
+    /// No space, or no file: nothing from `from` on was kept, and the numbers are given out again. Every commit up to
     /// `commit` that was not announced before has failed.
     Void {
         /// The first sequence number that is free again.
         from: Seq,
         /// The newest commit that failed.
         commit: CommitId,
+        /// What there was too little of.
+        shortage: Shortage,
     },
     /// Records before `first` are no longer kept.
     Trimmed {

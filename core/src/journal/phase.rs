@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::active::NewSegment;
-use crate::{CommitId, EffectId, Mark, Seq};
+use crate::{CommitId, EffectId, Mark, Seq, Shortage};
 
 /// A commit that was taken from the queue.
 pub(super) struct InFlight {
@@ -60,6 +60,7 @@ pub(super) enum Phase {
 pub(super) struct Voided {
     pub(super) first: Seq,
     pub(super) commit: CommitId,
+    pub(super) shortage: Shortage,
 }
 
 impl Phase {

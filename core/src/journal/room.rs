@@ -1,7 +1,7 @@
 //! Keeping the segment files within `segments_bytes_max`: a disk of its own that can be full.
 
 use super::Journal;
-use crate::{Framing, Layout};
+use crate::{Framing, Layout, Shortage};
 
 /// Whether something fits beside the segments that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl<F: Framing> Journal<F> {
     /// No room will be made: what waits for it fails as on a full disk.
     pub fn refuse_waiting(&mut self) {
         if self.waits_for_room() {
-            self.void_waiting();
+            self.void_waiting(Shortage::Space);
         }
     }
 

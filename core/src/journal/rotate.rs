@@ -6,7 +6,7 @@ use super::active::{NewSegment, Reserve};
 use super::phase::{Exact, Phase};
 use super::room::marks_len;
 use crate::view::SegmentView;
-use crate::{Effect, EffectId, Framing, IoFailure, Layout, Seq};
+use crate::{Effect, EffectId, Framing, IoFailure, Layout, Seq, Shortage};
 
 impl<F: Framing> Journal<F> {
     /// Whether a commit of this many record bytes goes to a new segment. Never before the old one
@@ -36,6 +36,13 @@ impl<F: Framing> Journal<F> {
     }
 
     pub(super) fn handle_seal(&mut self, step: Exact, result: Result<(), IoFailure>) {
+        // No file for the first step: it is not open, so nothing that was written waits to be synced.
+        if let (Exact::Sync, Err(failure)) = (step, result)
+            && failure.is_no_file()
+            && !self.active.unsynced
+        {
+            return self.roll_failed(Shortage::Files);
+        }
         match self.handle_exact(step, result) {
             None => {}
             Some(Some((id, step))) => self.phase = Phase::Sealing(id, step),
@@ -79,8 +86,10 @@ impl<F: Framing> Journal<F> {
                 let reserve = if self.config.reserve_bytes == 0 { Reserve::Off } else { Reserve::Ready };
                 self.active = segment.into_active(reserve);
             }
-            Err(failure) if failure.is_no_space() => self.create_without_space(),
-            Err(failure) => self.stop(segment.id, failure),
+            Err(failure) => match failure.shortage() {
+                Some(shortage) => self.roll_failed(shortage),
+                None => self.stop(segment.id, failure),
+            },
         }
     }
 
@@ -104,8 +113,8 @@ impl<F: Framing> Journal<F> {
     }
 
     /// Nothing was written, so there is nothing to cut back: what waits is void.
-    fn create_without_space(&mut self) {
-        if !self.void_waiting() {
+    fn roll_failed(&mut self, shortage: Shortage) {
+        if !self.void_waiting(shortage) {
             self.roll_refused = true;
         }
     }

@@ -1,10 +1,10 @@
 //! No space: the file is cut back and the cut made durable; only then is the void told and are the
-//! numbers given out again.
+//! numbers given out again. Where no file could be opened nothing was written, and there is nothing to cut.
 
 use super::active::Reserve;
 use super::phase::{Phase, Voided};
 use super::{Journal, Output};
-use crate::{Effect, Framing, IoFailure};
+use crate::{Effect, Framing, IoFailure, Shortage};
 
 impl<F: Framing> Journal<F> {
     /// Cuts the file back to the last good frame. A reserve must not be outstanding: it would write behind the
@@ -31,9 +31,9 @@ impl<F: Framing> Journal<F> {
     }
 
     /// Voids what waits, of which nothing was written. Gives whether there was something.
-    pub(super) fn void_waiting(&mut self) -> bool {
+    pub(super) fn void_waiting(&mut self, shortage: Shortage) -> bool {
         let Some(next) = self.queue.front() else { return false };
-        let voided = Voided { first: next.first, commit: next.id };
+        let voided = Voided { first: next.first, commit: next.id, shortage };
         self.void(voided);
         true
     }
@@ -50,6 +50,6 @@ impl<F: Framing> Journal<F> {
         // A sync that was asked for has nothing left to wait for but what is written.
         self.sync_after = self.sync_after.map(|after| after.min(self.written_commit));
         self.timers.activity();
-        self.outputs.push_back(Output::Void { from: voided.first, commit });
+        self.outputs.push_back(Output::Void { from: voided.first, commit, shortage: voided.shortage });
     }
 }

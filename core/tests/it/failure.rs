@@ -2,12 +2,13 @@
 
 use strandline_core::{
     AppendError, CommitId, Config, Effect, IoCause, IoFailure, IoOperation, Output, Poison, Pryj, Seq,
-    SyncPolicy,
+    Shortage, SyncPolicy,
 };
 
-use crate::world::{World, at, drain, effects_of, open, payloads, small};
+use crate::world::{World, at, close, drain, effects_of, open, payloads, small};
 
 const NO_SPACE: IoFailure = IoFailure::new(IoOperation::Write, IoCause::NoSpace);
+const NO_FILE: IoFailure = IoFailure::new(IoOperation::Open, IoCause::TooManyFiles);
 
 fn failing(operation: IoOperation, cause: IoCause, fits: fn(&Effect) -> bool) -> Option<crate::world::Fault> {
     let failure = IoFailure::new(operation, cause);
@@ -63,7 +64,10 @@ fn without_space_the_file_is_cut_back_before_the_void_is_told() {
     world.fault = Some(Box::new(|effect| matches!(effect, Effect::Write { .. }).then_some(NO_SPACE)));
     world.last_file().extend_from_slice(b"thirty bytes of a short write");
     let before = world.log.len();
-    assert_eq!(drain(&mut journal, &mut world), [Output::Void { from: Seq::new(1), commit: last }]);
+    assert_eq!(
+        drain(&mut journal, &mut world),
+        [Output::Void { from: Seq::new(1), commit: last, shortage: Shortage::Space }]
+    );
     assert_eq!(effects_of(&world, before), ["write", "truncate", "sync"]);
     assert_eq!(*world.last_file(), good);
     assert_eq!(journal.view().bytes(), good.len() as u64, "the size told is the file's");
@@ -106,13 +110,74 @@ fn a_segment_that_finds_no_space_voids_what_waits_and_is_tried_again() {
     journal.append(at(1), &[2; 60]).unwrap();
     assert_eq!(
         drain(&mut journal, &mut world),
-        [Output::Void { from: Seq::new(1), commit: CommitId::new(2) }]
+        [Output::Void { from: Seq::new(1), commit: CommitId::new(2), shortage: Shortage::Space }]
     );
     world.fault = None;
     assert_eq!(journal.append(at(1), &[3; 60]).unwrap().seq, Seq::new(1));
     drain(&mut journal, &mut world);
     assert_eq!(world.files.len(), 2);
     assert_eq!(payloads(&world), [(0, vec![1; 60]), (1, vec![3; 60])]);
+}
+
+/// A segment is reopened full, so that its file has to be opened for the first step of the next one.
+#[test]
+fn what_finds_no_file_is_void_at_every_step_and_nothing_is_cut() {
+    type Fits = fn(&Effect) -> bool;
+    let steps: [(u64, Fits); 3] = [
+        (200, |effect| matches!(effect, Effect::Sync { .. })),
+        (200, |effect| matches!(effect, Effect::Create { .. })),
+        (1 << 20, |effect| matches!(effect, Effect::Write { .. })),
+    ];
+    for (segment_bytes, fits) in steps {
+        let mut world = World::default();
+        let config = Config { segment_bytes, ..small(2) };
+        let (mut journal, _) = open::<Pryj>(&mut world, config.clone()).unwrap();
+        journal.append(at(1), &[1; 60]).unwrap();
+        drain(&mut journal, &mut world);
+        close(journal, &mut world);
+        let (mut journal, _) = open::<Pryj>(&mut world, config).unwrap();
+        let before = world.last_file().clone();
+        world.fault = Some(Box::new(move |effect| fits(effect).then_some(NO_FILE)));
+        for _ in 0..2 {
+            let commit = journal.append(at(1), &[2; 60]).unwrap().commit;
+            let void = Output::Void { from: Seq::new(1), commit, shortage: Shortage::Files };
+            assert_eq!(drain(&mut journal, &mut world), [void]);
+        }
+        assert_eq!((world.files.len(), world.last_file().clone()), (1, before), "nothing was written");
+        world.fault = None;
+        assert_eq!(journal.append(at(1), &[3; 60]).unwrap().seq, Seq::new(1));
+        drain(&mut journal, &mut world);
+        close(journal, &mut world);
+        assert_eq!(payloads(&world), [(0, vec![1; 60]), (1, vec![3; 60])]);
+    }
+}
+
+#[test]
+fn a_close_that_finds_no_file_for_its_mark_leaves_it_out() {
+    let mut world = World::default();
+    let (mut journal, _) = open::<Pryj>(&mut world, small(2)).unwrap();
+    journal.append(at(1), &[1; 60]).unwrap();
+    drain(&mut journal, &mut world);
+    close(journal, &mut world);
+    let (mut journal, _) = open::<Pryj>(&mut world, small(2)).unwrap();
+    // What the mark would state.
+    journal.trim_to(Seq::new(1));
+    let before = world.last_file().clone();
+    world.fault = Some(Box::new(|effect| {
+        matches!(effect, Effect::Write { .. } | Effect::Sync { .. } | Effect::Create { .. })
+            .then_some(NO_FILE)
+    }));
+    close(journal, &mut world);
+    assert_eq!(*world.last_file(), before);
+}
+
+#[test]
+fn a_sync_of_what_was_written_is_final_also_where_it_finds_no_file() {
+    let mut world = World::default();
+    let (mut journal, _) = open::<Pryj>(&mut world, small(2)).unwrap();
+    world.fault = failing(IoOperation::Open, IoCause::TooManyFiles, |e| matches!(e, Effect::Sync { .. }));
+    journal.append(at(1), b"x").unwrap();
+    assert!(matches!(drain(&mut journal, &mut world)[..], [Output::Poisoned(_)]));
 }
 
 #[test]
@@ -158,7 +223,9 @@ fn a_sync_that_was_asked_for_is_told_although_what_it_waited_for_is_void() {
         journal.request_sync();
         let told = drain(&mut journal, &mut world);
         let (end, lost) = (Seq::new(kept), CommitId::new(kept + 1));
-        let void = told.iter().position(|output| *output == Output::Void { from: end, commit: lost });
+        let void = told.iter().position(|output| {
+            *output == Output::Void { from: end, commit: lost, shortage: Shortage::Space }
+        });
         let behind = &told[void.expect("a void") + 1..];
         assert_eq!(behind, [Output::Durable { end, commit: CommitId::new(kept) }], "{told:?}");
         assert!(journal.is_idle(), "and nothing waits any more");

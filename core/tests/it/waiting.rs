@@ -1,6 +1,6 @@
 //! What waits for room: for as long as only a trim can make some, and no longer.
 
-use strandline_core::{Config, Effect, Journal, Output, Pryj, Seq};
+use strandline_core::{Config, Effect, Journal, Output, Pryj, Seq, Shortage};
 
 use crate::world::{World, answer, at, drain, idle, open, small, take};
 
@@ -28,7 +28,10 @@ fn what_waits_for_room_is_refused_when_nobody_makes_some() {
     assert_eq!(journal.room_wanted(), head + record + marks, "in a segment of its own");
     journal.refuse_waiting();
     let commit = journal.last_commit();
-    assert_eq!(drain(&mut journal, &mut world), [Output::Void { from: end, commit }]);
+    assert_eq!(
+        drain(&mut journal, &mut world),
+        [Output::Void { from: end, commit, shortage: Shortage::Space }]
+    );
     assert!(!journal.waits_for_room());
     assert_eq!(journal.room_wanted(), 0);
     journal.refuse_waiting();

@@ -21,10 +21,10 @@ pub enum EventBusError {
         /// The name.
         name: Box<str>,
     },
-    /// What was to be recorded of the subscription found no space. It counts while the bus runs, and is recorded as
-    /// soon as there is some.
+    /// What was to be recorded of the subscription found no space, or no file. It counts while the bus runs, and is recorded
+    /// as soon as there is.
     #[error(
-        "there was no space left to record the subscription: it counts, and is tried again; free some space"
+        "there was no space left, or too many files were open, to record the subscription: it counts, and is tried again; free some space, or raise the limit of open files (ulimit -n)"
     )]
     NoSpace,
     /// One of the two journals stopped.

@@ -126,7 +126,7 @@ impl<D: Disk> Inner<D> {
             };
             match self.records.flush() {
                 Ok(()) | Err(FlushError::Closed) => {}
-                Err(FlushError::NoSpace) => return Err(EventBusError::NoSpace),
+                Err(FlushError::NoSpace | FlushError::TooManyFiles) => return Err(EventBusError::NoSpace),
                 Err(FlushError::Poisoned(poisoned)) => return Err(poisoned.into()),
             }
             let mut state = self.lock();

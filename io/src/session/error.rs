@@ -120,6 +120,9 @@ fn unrecorded(error: &AppendError) -> String {
     let why = match error {
         // It says that the journal goes on, and the session does not.
         AppendError::NoSpace => "there was no space left; free some".to_string(),
+        AppendError::TooManyFiles => {
+            "there were too many open files; raise the limit (ulimit -n)".to_string()
+        }
         other => other.to_string(),
     };
     format!("{why}. The commands are recorded: open it again, which appends what is missing")

@@ -327,6 +327,6 @@ impl Queue {
 
 impl Unanswered {
     fn is_void(&self) -> bool {
-        matches!(self.commit.outcome(), Some(crate::commit::Outcome::NoSpace))
+        matches!(self.commit.outcome(), Some(crate::commit::Outcome::Void(_)))
     }
 }

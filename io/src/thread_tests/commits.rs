@@ -6,6 +6,8 @@ use std::task::{Wake, Waker};
 use shuttle::scheduler::DfsScheduler;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 
+use strandline_core::Shortage;
+
 use super::run;
 use crate::Poisoned;
 use crate::commit::{CommitState, Outcome, Woken};
@@ -88,7 +90,7 @@ fn a_task_that_registers_while_the_commit_ends_knows_or_is_woken() {
         let ends = {
             let commit = Arc::clone(&commit);
             shuttle::thread::spawn(move || {
-                commit.settle(Outcome::NoSpace);
+                commit.settle(Outcome::Void(Shortage::Space));
                 commit.announce().into_iter().for_each(Waker::wake);
             })
         };

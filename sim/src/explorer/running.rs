@@ -210,7 +210,7 @@ impl<'a, F: SimFraming, D: Interpreter> Running<'a, F, D> {
                 Output::Effect { id, effect } => self.take_effect(id, effect)?,
                 Output::Written { end, commit } => oracle.written(end, commit)?,
                 Output::Durable { end, commit } => oracle.durable(end, commit)?,
-                Output::Void { from, commit } => oracle.void(from, commit)?,
+                Output::Void { from, commit, .. } => oracle.void(from, commit)?,
                 Output::Trimmed { first } => oracle.trimmed(first)?,
                 Output::Poisoned(poison) => {
                     if !self.machine.disk.has_failed() {
