@@ -67,6 +67,7 @@ mod problem;
 mod publish;
 mod server;
 mod shell;
+mod shortage;
 mod status;
 mod stream;
 

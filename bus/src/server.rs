@@ -1,6 +1,6 @@
 //! The routes: what each request does, and what it is answered.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -29,6 +29,7 @@ use crate::parameters::Parameters;
 use crate::problem::Problem;
 use crate::publish::{Published, Receipt};
 use crate::shell::{Shell, blocking};
+use crate::shortage::Shortage;
 use crate::status::SubscriptionDocument;
 use crate::stream::{self, Streams, Wanted};
 
@@ -75,8 +76,7 @@ struct Shared<S> {
     streams: Streams,
     settings: ServerSettings,
     bodies: Bodies,
-    /// Why the last event that was published could not be recorded, if it is because of something that passes.
-    shortage: Mutex<Option<String>>,
+    shortage: Shortage,
 }
 
 /// Bodies that are longer than this, in bytes, are parsed where nobody else waits meanwhile.
@@ -112,7 +112,7 @@ impl<S: Shell> Server<S> {
                 streams,
                 settings,
                 bodies,
-                shortage: Mutex::default(),
+                shortage: Shortage::default(),
             }),
         })
     }
@@ -214,7 +214,7 @@ async fn publish<S: Shell>(
             Err(error) => failed = failed.or(Some(error)),
         }
     }
-    shared.note_shortage(failed, are_new);
+    shared.shortage.note(failed, are_new);
     let metrics = &shared.streams.metrics;
     metrics.published.inc_by(are_new);
     metrics.repeated.inc_by(sequences.len() as u64 - are_new);
@@ -303,7 +303,10 @@ async fn journal<S: Shell>(State(shared): Shares<S>) -> Response {
 /// Whether events can be published.
 async fn ready<S: Shell>(State(shared): Shares<S>) -> Result<&'static str, Problem> {
     let ends = shared.streams.ending.has_begun().then(|| "the server ends".to_string());
-    match ends.or_else(|| shared.shell.stopped()).or_else(|| shared.shortage().clone()) {
+    match ends
+        .or_else(|| shared.shell.stopped())
+        .or_else(|| shared.shortage.now().map(|short| short.to_string()))
+    {
         None => Ok("ready\n"),
         Some(why) => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, why)),
     }
@@ -332,22 +335,5 @@ impl<S: Shell> Shared<S> {
         };
         let (receipts, refused) = self.published.publish(&self.shell, &events);
         Ok(HandedOver { receipts, refused, of: events.len(), is_batch })
-    }
-}
-
-impl<S> Shared<S> {
-    /// Notes whether there was too little of something for an event; the next one that is recorded ends that.
-    fn note_shortage(&self, failed: Option<AppendError>, are_new: u64) {
-        match failed {
-            Some(error @ (AppendError::NoSpace | AppendError::TooManyFiles)) => {
-                *self.shortage() = Some(error.to_string());
-            }
-            _ if are_new > 0 => *self.shortage() = None,
-            _ => {}
-        }
-    }
-
-    fn shortage(&self) -> MutexGuard<'_, Option<String>> {
-        self.shortage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -41,6 +41,8 @@ pub enum Fault {
     /// It fails with ENOSPC and has no effect, however much space there is. Where a call is a sync it acts as
     /// [`Fault::Error`] with no survivors, with that error.
     NoSpace,
+    /// It fails with EMFILE and has no effect: too many files are open.
+    NoFile,
     /// It is interrupted (EINTR) before it has any effect.
     Interrupted,
     /// A read or write stops after this many bytes (at least 1); other calls succeed as ever.
@@ -56,6 +58,7 @@ pub enum Fault {
 pub(crate) const EINTR: i32 = 4;
 pub(crate) const EIO: i32 = 5;
 pub(crate) const EBADF: i32 = 9;
+pub(crate) const EMFILE: i32 = 24;
 pub(crate) const ENOSPC: i32 = 28;
 
 /// The faults that are still to come.
@@ -111,6 +114,7 @@ impl Fault {
         match self {
             Self::Error(_) => Some(io::Error::from_raw_os_error(EIO)),
             Self::NoSpace => Some(io::Error::from_raw_os_error(ENOSPC)),
+            Self::NoFile => Some(io::Error::from_raw_os_error(EMFILE)),
             Self::Interrupted => Some(io::Error::from_raw_os_error(EINTR)),
             Self::Short(_) | Self::LostWrite | Self::MisdirectedWrite(_) => None,
         }

@@ -13,7 +13,7 @@ use strandline::bus::{AckRequest, EventBusError, Subscribe, SubscriptionStatus};
 use strandline::{AppendError, EventDraft, Poisoned};
 use strandline_bus::{Accepted, JournalStatus, Shell};
 use strandline_core::bus::{SubscriptionId, Urgency};
-use strandline_core::{CommitId, Event, Output, ReadError, Seq};
+use strandline_core::{CommitId, Event, Output, ReadError, Seq, Shortage};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
@@ -41,8 +41,9 @@ pub(super) struct Inner {
 
 pub(super) struct State {
     pub(super) machine: Machine,
-    /// Commits that ended, oldest first: up to this one, and whether it is durable. What is not decided by one is by the next.
-    ended: Vec<(CommitId, bool)>,
+    /// Commits that ended, oldest first: up to this one, and what there was too little of, if it is not durable. What is not decided by
+    /// one is by the next.
+    ended: Vec<(CommitId, Option<Shortage>)>,
     /// A journal stopped, or the bus was closed.
     pub(super) is_over: bool,
     /// How long things take.
@@ -150,8 +151,10 @@ impl Inner {
         let mut state = self.now();
         let turned = state.machine.turn()?;
         match turned {
-            Some(Turned::Told(Output::Durable { commit, .. })) => state.ended.push((commit, true)),
-            Some(Turned::Told(Output::Void { commit, .. })) => state.ended.push((commit, false)),
+            Some(Turned::Told(Output::Durable { commit, .. })) => state.ended.push((commit, None)),
+            Some(Turned::Told(Output::Void { commit, shortage, .. })) => {
+                state.ended.push((commit, Some(shortage)));
+            }
             _ => {}
         }
         self.note(&state.machine);
@@ -218,8 +221,9 @@ impl Inner {
         self.find(|state| {
             let ended = state.ended.iter().find(|(up_to, _)| *up_to >= commit);
             match ended {
-                Some((_, true)) => Some(Ok(seq)),
-                Some((_, false)) => Some(Err(AppendError::NoSpace)),
+                Some((_, None)) => Some(Ok(seq)),
+                Some((_, Some(Shortage::Space))) => Some(Err(AppendError::NoSpace)),
+                Some((_, Some(Shortage::Files))) => Some(Err(AppendError::TooManyFiles)),
                 None => state.is_over.then_some(Err(Poisoned::Abandoned.into())),
             }
         })

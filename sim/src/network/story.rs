@@ -104,6 +104,8 @@ pub(super) enum Fault {
     StartClient {
         client: usize,
     },
+    /// No new file can be opened on it, or they can again.
+    NoFiles(bool),
     /// There is only so much space left on the server's disk, or all there was.
     Space(Option<u64>),
 }
@@ -232,7 +234,8 @@ fn fault(clients: usize, choice: &mut ChaCha8Rng) -> (Fault, Option<Fault>) {
         72..77 => (Fault::End, Some(Fault::Start)),
         77..81 => (Fault::SyncFails { survivors }, Some(Fault::Start)),
         81..85 => (Fault::RestartClients, None),
-        85..95 => (Fault::KillClient { client }, Some(Fault::StartClient { client })),
+        85..94 => (Fault::KillClient { client }, Some(Fault::StartClient { client })),
+        94..97 => (Fault::NoFiles(true), Some(Fault::NoFiles(false))),
         _ => (Fault::Space(Some(choice.random_range(0..3_000))), Some(Fault::Space(None))),
     }
 }

@@ -166,6 +166,11 @@ impl<'a> World<'a> {
             Fault::RestartClients => (0..self.clients.len()).for_each(|client| self.doom(client, true)),
             Fault::KillClient { client } => self.doom(client, false),
             Fault::StartClient { client } => self.start_client(client),
+            Fault::NoFiles(true) => {
+                let disk = &self.machinery.borrow().disk;
+                disk.plan_fault(Call::Create, 0, true, crate::disk::Fault::NoFile);
+            }
+            Fault::NoFiles(false) => self.machinery.borrow().disk.clear_faults(),
             Fault::Space(left) => self.limit_space(left),
         }
     }
