@@ -3,6 +3,7 @@
 //!
 //! | invariant | |
 //! |---|---|
+//! | N0 | nothing panics |
 //! | N1 | an event that was durable, or answered to be, is there after any crash, with its number, or retention dropped it |
 //! | N2 | an event that is sent again, however often, has one number while it is kept |
 //! | N3 | each subscriber is given every event that it wants, in order and none twice, or one gap that covers what is missing |
@@ -16,6 +17,7 @@ mod eventsource;
 mod follower;
 mod ledger;
 mod link;
+mod panics;
 mod place;
 mod process;
 mod publisher;
@@ -68,7 +70,7 @@ pub struct BrokenNetwork {
 }
 
 impl BrokenNetwork {
-    /// Which invariant: the beginning of what was seen, up to a colon. `N0` is a panic.
+    /// Which invariant: the beginning of what was seen, up to a colon.
     #[must_use]
     pub fn check(&self) -> &str {
         self.detail.split(':').next().unwrap_or_default()

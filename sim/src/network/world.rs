@@ -16,6 +16,7 @@ use super::eventsource::EventSource;
 use super::follower::Follower;
 use super::ledger::{Kept, SharedLedger};
 use super::link::{Connections, Port, SERVER, ToServer};
+use super::panics::Panics;
 use super::process::Slot;
 use super::publisher::Publisher;
 use super::shell::{SimShell, now_ms};
@@ -95,6 +96,7 @@ impl<'a> World<'a> {
 
     /// Runs the story to its end, and until everybody has what there is.
     pub(super) fn run(mut self) -> Result<(), String> {
+        let panics = Panics::watch();
         let mut faults = self.story.faults.iter().copied().peekable();
         loop {
             let now = u64::try_from(self.sim.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -106,6 +108,9 @@ impl<'a> World<'a> {
                 self.mend();
             }
             self.sim.step().map_err(|error| error.to_string())?;
+            if let Some(panic) = panics.last() {
+                return Err(format!("N0: {panic}"));
+            }
             self.bury();
             self.notice();
             let mut ledger = self.ledger.lock();
