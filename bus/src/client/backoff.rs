@@ -41,7 +41,7 @@ impl Backoff {
     }
 
     /// Between half of the pause and all of it.
-    fn next(&mut self) -> Duration {
+    pub(super) fn next(&mut self) -> Duration {
         let pause = self.pause.mul_f64(self.choice.random_range(0.5..=1.0));
         self.pause = (self.pause * 2).min(PAUSE_MAX);
         pause

@@ -44,6 +44,11 @@ impl From<SseError> for ClientError {
 }
 
 impl ClientError {
+    /// Whether the server does not know yet what the request is about.
+    pub(super) fn is_conflict(&self) -> bool {
+        matches!(self, Self::Refused { status: StatusCode::CONFLICT, .. })
+    }
+
     /// Whether the same request may be answered later.
     pub(super) fn is_passing(&self) -> bool {
         match self {

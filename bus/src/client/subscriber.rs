@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use serde::Deserialize;
 use strandline_core::Filter;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::backoff::Backoff;
 use super::connect::Connect;
@@ -61,9 +61,10 @@ pub struct Subscriber<C = Address> {
     follow: Follow,
     /// The last event that was given out; at first, the one that was processed.
     last: Option<u64>,
-    /// The last event that is to be acknowledged, and whether the server has not taken that yet.
+    /// The last event that is to be acknowledged; and, if the server has not taken that yet, when to try again.
     processed: Option<u64>,
-    owes: bool,
+    owes: Option<Instant>,
+    owing: Backoff,
     /// Whether the server was told where to begin.
     was_told: bool,
     /// Whether it is without a connection, and that was said.
@@ -77,6 +78,8 @@ struct Connection {
     body: Incoming,
     parser: Parser,
     messages: VecDeque<Message>,
+    /// When something was heard of it last.
+    heard: Instant,
 }
 
 #[derive(Deserialize)]
@@ -116,12 +119,14 @@ impl Follow {
 impl<C: Connect> Subscriber<C> {
     pub(super) fn new(client: Client<C>, follow: Follow) -> Self {
         let (last, backoff) = (follow.last_sequence, Backoff::new(client.seed));
+        let owing = Backoff::new(client.seed ^ 1);
         Self {
             client,
             follow,
             last,
             processed: None,
-            owes: false,
+            owes: None,
+            owing,
             was_told: false,
             is_away: false,
             backoff,
@@ -154,7 +159,7 @@ impl<C: Connect> Subscriber<C> {
     }
 
     /// Acknowledges everything up to an event. Where the server cannot be reached, or was started anew and does not know yet that
-    /// the event was delivered, that is done after the next connect, by [`next`](Self::next). Without a name, nothing is to be told to the
+    /// the event was delivered, that is done by [`next`](Self::next): after the next connect, or after a while. Without a name, nothing is to be told to the
     /// server.
     ///
     /// # Errors
@@ -163,9 +168,13 @@ impl<C: Connect> Subscriber<C> {
         let Some(name) = &self.follow.subscription else { return Ok(()) };
         self.processed = Some(sequence);
         match self.client.acknowledge(name, sequence).await {
-            Ok(()) => self.owes = false,
-            Err(ClientError::Refused { status: StatusCode::CONFLICT, .. }) => self.owes = true,
-            Err(error) if error.is_passing() => self.owes = true,
+            Ok(()) => {
+                self.owing.reset();
+                self.owes = None;
+            }
+            Err(error) if error.is_passing() || error.is_conflict() => {
+                self.owes = Some(Instant::now() + self.owing.next());
+            }
             Err(error) => return Err(error),
         }
         Ok(())
@@ -178,7 +187,15 @@ impl<C: Connect> Subscriber<C> {
         }
         let Some(connection) = &mut self.connection else { return Ok(None) };
         let Some(message) = connection.messages.pop_front() else {
-            let messages = connection.read().await?;
+            // The server may wait for what it could not be told, on a connection that was whole all the time.
+            let due = self.owes.unwrap_or_else(|| connection.heard + SILENCE_MAX);
+            let Ok(messages) = timeout_at(due, connection.read()).await else {
+                if let Some(processed) = self.processed.filter(|_| self.owes.is_some()) {
+                    self.acknowledge(processed).await?;
+                }
+                return Ok(None);
+            };
+            let messages = messages?;
             if let Some(retry) = connection.parser.retry_ms {
                 self.backoff.set_first(Duration::from_millis(retry));
             }
@@ -197,7 +214,8 @@ impl<C: Connect> Subscriber<C> {
             return Ok(delivered);
         };
         // What was processed when the last connection broke is acknowledged now.
-        if let Some(processed) = self.processed.filter(|processed| self.owes && *processed <= again) {
+        if let Some(processed) = self.processed.filter(|processed| self.owes.is_some() && *processed <= again)
+        {
             self.acknowledge(processed).await?;
         }
         Ok(None)
@@ -209,7 +227,7 @@ impl<C: Connect> Subscriber<C> {
         match *delivered {
             Delivered::Event { sequence, .. } => (self.last >= Some(sequence)).then_some(sequence),
             Delivered::Awaiting { sequence } => {
-                (self.owes && self.processed >= Some(sequence)).then_some(sequence)
+                (self.owes.is_some() && self.processed >= Some(sequence)).then_some(sequence)
             }
             Delivered::Gap(_) => None,
         }
@@ -221,7 +239,7 @@ impl<C: Connect> Subscriber<C> {
             ("strandline.gap", None) => {
                 let gap: Gap = serde_json::from_str(&message.data).map_err(bad)?;
                 // After a wiped journal, lower numbers are other events.
-                (self.last, self.owes) = (Some(gap.resume_after), false);
+                (self.last, self.owes) = (Some(gap.resume_after), None);
                 Ok(Some(Delivered::Gap(gap)))
             }
             ("strandline.awaiting", None) => {
@@ -252,7 +270,7 @@ impl<C: Connect> Subscriber<C> {
         // To a durable subscription it says what was processed, and not what was given out. Its server knows that, unless it
         // could not be told.
         let is_known = self.follow.subscription.is_some() && self.was_told;
-        let processed = if is_known { self.processed.filter(|_| self.owes) } else { self.last };
+        let processed = if is_known { self.processed.filter(|_| self.owes.is_some()) } else { self.last };
         if let Some(processed) = processed {
             head = head.header("last-event-id", processed);
         }
@@ -266,7 +284,12 @@ impl<C: Connect> Subscriber<C> {
                 return Err(ClientError::Answer("it is no stream of events".into()));
             }
             self.was_told = true;
-            return Ok(Connection { body, parser: Parser::default(), messages: VecDeque::new() });
+            return Ok(Connection {
+                body,
+                parser: Parser::default(),
+                messages: VecDeque::new(),
+                heard: Instant::now(),
+            });
         }
         let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
         Err(refused(status, &body.map(|body| body.to_bytes()).unwrap_or_default()))
@@ -277,7 +300,9 @@ impl Connection {
     /// The events of the next bytes.
     async fn read(&mut self) -> Result<Vec<Message>, ClientError> {
         let silent = |_| std::io::Error::new(std::io::ErrorKind::TimedOut, "nothing was heard of it");
-        match timeout(SILENCE_MAX, self.body.frame()).await.map_err(silent)? {
+        let frame = timeout_at(self.heard + SILENCE_MAX, self.body.frame()).await.map_err(silent)?;
+        self.heard = Instant::now();
+        match frame {
             Some(frame) => match frame?.into_data() {
                 Ok(bytes) => Ok(self.parser.feed(&bytes)?),
                 Err(_) => Ok(Vec::new()),

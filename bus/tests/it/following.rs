@@ -1,8 +1,12 @@
 //! Streams: where they begin, what they say, and how they end.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use serde_json::json;
 use strandline::EventDraft;
-use strandline_bus::client::{ClientError, Delivered, Follow};
+use strandline_bus::client::{Client, ClientError, Connect, Delivered, Follow};
+use tokio::net::TcpStream;
 
 use crate::server::{Frames, Running, with_server};
 
@@ -270,5 +274,56 @@ fn a_client_goes_on_by_itself_and_repeats_nothing() {
         publish(&running, 4..=4).await;
         assert!(matches!(events.next().await.unwrap(), Delivered::Event { sequence: 4, .. }));
         assert!(matches!(client.acknowledge("nobody", 1).await, Err(ClientError::Refused { .. })));
+    });
+}
+
+/// A way to the server that can be closed for new connections.
+#[derive(Clone)]
+struct Door {
+    address: std::net::SocketAddr,
+    is_closed: Arc<AtomicBool>,
+    tried: Arc<AtomicUsize>,
+}
+
+impl Connect for Door {
+    type Connection = TcpStream;
+
+    async fn connect(&self) -> std::io::Result<TcpStream> {
+        self.tried.fetch_add(1, Ordering::SeqCst);
+        if self.is_closed.load(Ordering::SeqCst) {
+            return Err(std::io::ErrorKind::ConnectionRefused.into());
+        }
+        TcpStream::connect(self.address).await
+    }
+}
+
+#[test]
+fn what_could_not_be_acknowledged_is_while_the_stream_lives_on() {
+    with_server(|running| async move {
+        publish(&running, 1..=2).await;
+        let (is_closed, tried) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let door =
+            Door { address: running.address, is_closed: Arc::clone(&is_closed), tried: Arc::clone(&tried) };
+        let mut events = Client::on(door, "localhost").follow(Follow::durable("d").after(0));
+        for sequence in 1..=2 {
+            assert!(
+                matches!(events.next().await.unwrap(), Delivered::Event { sequence: found, .. } if found == sequence)
+            );
+        }
+        assert_eq!(events.next().await.unwrap(), Delivered::Awaiting { sequence: 2 });
+        is_closed.store(true, Ordering::SeqCst);
+        events.acknowledge(2).await.unwrap();
+        publish(&running, 3..=3).await;
+        // The server waits for the acknowledgement, and its stream is whole.
+        let opens = async {
+            while tried.load(Ordering::SeqCst) < 4 {
+                tokio::task::yield_now().await;
+            }
+            is_closed.store(false, Ordering::SeqCst);
+            std::future::pending::<()>().await;
+        };
+        let delivered =
+            tokio::select! { delivered = events.next() => delivered, () = opens => unreachable!() };
+        assert!(matches!(delivered.unwrap(), Delivered::Event { sequence: 3, .. }));
     });
 }

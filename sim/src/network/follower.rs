@@ -79,9 +79,8 @@ impl Follower {
             follow.filter = Filter::all().source(source);
         }
         let processed = self.processed.get();
-        let is_first = self.starts.get() == 1;
-        // Without a name only it knows where it was.
-        let says = self.plan.subscription.is_none() || is_first || choice.random_bool(0.3);
+        // Without a name only it knows where it was; and nobody else does before it was given something.
+        let says = self.plan.subscription.is_none() || processed == 0 || choice.random_bool(0.3);
         let (asked, acknowledged) = (self.asked.get(), self.acknowledged.get());
         self.ledger.lock().expect(self.who, |place| {
             *place = match says {

@@ -15,6 +15,7 @@
 
 mod eventsource;
 mod follower;
+mod intruders;
 mod ledger;
 mod link;
 mod panics;
@@ -83,7 +84,7 @@ fn ledger_of(story: &NetworkStory, trace: Trace) -> Ledger {
         source: plan.source,
         place: Place::default(),
         newest: 0,
-        is_served: plan.kind != FollowerKind::Staller,
+        is_served: matches!(plan.kind, FollowerKind::Client | FollowerKind::EventSource),
     });
     let replay_max = story.limits.bus.replay_events_max;
     Ledger::new(seen.collect(), story.publishers.len(), replay_max, trace)

@@ -30,6 +30,8 @@ pub(super) struct FollowerPlan {
     pub(super) pause_ms: u64,
     /// Of so many hundred events it acknowledges each at once.
     pub(super) acknowledges: Percent,
+    /// It comes until then, in milliseconds, if it is one of those that only disturb.
+    pub(super) until_ms: u64,
     pub(super) seed: u64,
 }
 
@@ -42,6 +44,8 @@ pub(super) enum FollowerKind {
     EventSource,
     /// Who connects and never reads.
     Staller,
+    /// Who takes the subscription of another one over now and then.
+    Usurper,
 }
 
 /// A share of a hundred.
@@ -133,8 +137,10 @@ impl NetworkStory {
     pub fn from_seed(seed: u64, smoke: bool) -> Self {
         let mut choice = ChaCha8Rng::seed_from_u64(seed);
         let limits = limits(&mut choice);
-        let followers: Vec<_> = (0..choice.random_range(3..7)).map(|n| follower(n, &mut choice)).collect();
         let length = if smoke { 20_000 } else { 90_000 };
+        let mut followers: Vec<_> =
+            (0..choice.random_range(3..7)).map(|n| follower(n, length, &mut choice)).collect();
+        followers.extend(usurper(&followers, &mut choice));
         let publishers: Vec<_> =
             (0..choice.random_range(1..4)).map(|_| publisher(length, &mut choice)).collect();
         let clients = followers.len() + publishers.len();
@@ -186,7 +192,7 @@ fn limits(choice: &mut ChaCha8Rng) -> Limits {
     }
 }
 
-fn follower(number: usize, choice: &mut ChaCha8Rng) -> FollowerPlan {
+fn follower(number: usize, until_ms: u64, choice: &mut ChaCha8Rng) -> FollowerPlan {
     let kind = match choice.random_range(0..10) {
         0..6 => FollowerKind::Client,
         6..9 => FollowerKind::EventSource,
@@ -201,8 +207,17 @@ fn follower(number: usize, choice: &mut ChaCha8Rng) -> FollowerPlan {
         begins_live: kind == FollowerKind::EventSource && !is_durable && choice.random_bool(0.5),
         pause_ms: if choice.random_bool(0.2) { choice.random_range(20..400) } else { 0 },
         acknowledges: Percent([100, 50, 5].choose(choice).copied().unwrap_or(100)),
+        until_ms,
         seed: choice.random(),
     }
+}
+
+/// Somebody who wants what a durable subscriber has, in some of the stories.
+fn usurper(followers: &[FollowerPlan], choice: &mut ChaCha8Rng) -> Option<FollowerPlan> {
+    let durable: Vec<_> = followers.iter().filter(|plan| plan.subscription.is_some()).collect();
+    let victim = durable.choose(choice).copied().filter(|_| choice.random_bool(0.4))?;
+    let name = format!("f{}", followers.len());
+    Some(FollowerPlan { name, kind: FollowerKind::Usurper, seed: choice.random(), ..victim.clone() })
 }
 
 fn publisher(length: u64, choice: &mut ChaCha8Rng) -> PublisherPlan {

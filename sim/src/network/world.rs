@@ -6,16 +6,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use strandline_bus::client::Connect as _;
 use strandline_bus::{ConnectionLimits, Server, ServerSettings};
-use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Notify;
 use turmoil::Sim;
 
 use super::eventsource::EventSource;
 use super::follower::Follower;
+use super::intruders::{stall, usurp};
 use super::ledger::{Kept, SharedLedger};
-use super::link::{Connections, Port, SERVER, ToServer};
+use super::link::{Connections, Port, SERVER};
 use super::panics::Panics;
 use super::process::Slot;
 use super::publisher::Publisher;
@@ -344,18 +343,9 @@ fn follow(sim: &mut Sim<'static>, who: usize, plan: &FollowerPlan, ledger: &Shar
             host(sim, name, move |connections| source.clone().run(connections))
         }
         FollowerKind::Staller => host(sim, name, stall),
+        FollowerKind::Usurper => {
+            let plan = plan.clone();
+            host(sim, name, move |connections| usurp(plan.clone(), connections))
+        }
     }
-}
-
-/// Connects, asks for events, and never reads any.
-async fn stall(connections: Connections) -> turmoil::Result {
-    let connected = async {
-        let mut stream = ToServer { connections }.connect().await?;
-        stream.write_all(b"GET /v1/events?last_sequence=0 HTTP/1.1\r\nHost: localhost\r\n\r\n").await?;
-        Ok::<_, std::io::Error>(stream)
-    };
-    let stream = connected.await;
-    std::future::pending::<()>().await;
-    drop(stream);
-    Ok(())
 }
