@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
-use http_body_util::LengthLimitError;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -52,29 +52,43 @@ impl Bodies {
         if said.is_some_and(|len| len > max as u64) {
             return Err(too_long());
         }
-        // Who does not say how long it is may fill it.
-        let len = said.map_or(max, |len| usize::try_from(len).unwrap_or(max));
-        let pieces = u32::try_from(len.div_ceil(ROOM_BYTES)).unwrap_or(u32::MAX);
-        let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(pieces) else {
-            let detail = "too many long bodies are being published at once: send it again in a moment";
-            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
-        };
-        match timeout(self.timeout, to_bytes(body, max)).await {
-            Ok(Ok(bytes)) => Ok(Read { bytes, _room: room }),
-            Ok(Err(error)) if is_too_long(&error) => Err(too_long()),
-            Ok(Err(error)) => Err(Problem::bad(format!("the body did not come whole: {error}"))),
+        match timeout(self.timeout, self.collect(Limited::new(body, max))).await {
+            Ok(Ok(read)) => Ok(read),
+            Ok(Err(Broken::NoRoom)) => {
+                let detail = "too many long bodies are being published at once: send it again in a moment";
+                Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail))
+            }
+            Ok(Err(Broken::Body(error))) if error.is::<LengthLimitError>() => Err(too_long()),
+            Ok(Err(Broken::Body(error))) => {
+                Err(Problem::bad(format!("the body did not come whole: {error}")))
+            }
             Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")),
         }
     }
+
+    /// Takes room as bytes arrive: who announces many and sends few keeps nobody out.
+    async fn collect(&self, mut body: Limited<Body>) -> Result<Read, Broken> {
+        let mut room = Arc::clone(&self.room).try_acquire_many_owned(0).map_err(|_| Broken::NoRoom)?;
+        let (mut frames, mut len) = (Vec::new(), 0_usize);
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(Broken::Body)?.into_data() else { continue };
+            len += data.len();
+            let more = len.div_ceil(ROOM_BYTES).saturating_sub(room.num_permits());
+            let more = u32::try_from(more).unwrap_or(u32::MAX);
+            room.merge(Arc::clone(&self.room).try_acquire_many_owned(more).map_err(|_| Broken::NoRoom)?);
+            frames.push(data);
+        }
+        let bytes = match &mut *frames {
+            [] => Bytes::new(),
+            [one] => std::mem::take(one),
+            _ => frames.concat().into(),
+        };
+        Ok(Read { bytes, _room: room })
+    }
 }
 
-fn is_too_long(error: &axum::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if error.is::<LengthLimitError>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+/// Why there is no body.
+enum Broken {
+    NoRoom,
+    Body(Box<dyn std::error::Error + Send + Sync>),
 }

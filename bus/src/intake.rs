@@ -2,11 +2,14 @@
 //! plain JSON with type and source in the query.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use axum::http::header::CONTENT_ENCODING;
 use axum::http::{HeaderMap, StatusCode};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use serde::Deserializer as _;
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use strandline_core::EventDraft;
@@ -127,16 +130,44 @@ fn no_json(error: &serde_json::Error) -> Problem {
 }
 
 fn batch(text: &str, domain: u8) -> Result<Vec<Incoming>, Problem> {
-    let events: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| no_json(&error))?;
-    let numbered = events.into_iter().enumerate();
-    let read = numbered.map(|(at, event)| {
-        Incoming::structured(event.get(), domain).map_err(|problem| {
-            let detail =
-                format!("event {at} of the batch, counted from 0: {}; none was published", problem.detail);
-            Problem { detail, ..problem }
-        })
-    });
-    read.collect()
+    let mut batch = Batch { domain, refused: None };
+    let mut json = serde_json::Deserializer::from_str(text);
+    let read = json.deserialize_seq(&mut batch);
+    match batch.refused {
+        Some(problem) => Err(problem),
+        None => read.and_then(|events| json.end().map(|()| events)).map_err(|error| no_json(&error)),
+    }
+}
+
+/// Reads a batch event by event, and nothing behind the first that is none: what is small in a body may be large here.
+struct Batch {
+    domain: u8,
+    refused: Option<Problem>,
+}
+
+impl<'a> Visitor<'a> for &mut Batch {
+    type Value = Vec<Incoming>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of events")
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut events: A) -> Result<Self::Value, A::Error> {
+        let mut read = Vec::new();
+        while let Some(event) = events.next_element::<&RawValue>()? {
+            match Incoming::structured(event.get(), self.domain) {
+                Ok(event) => read.push(event),
+                Err(problem) => {
+                    let (at, why) = (read.len(), problem.detail);
+                    let detail =
+                        format!("event {at} of the batch, counted from 0: {why}; none was published");
+                    self.refused = Some(Problem { detail, ..problem });
+                    return Err(A::Error::custom("an event is none"));
+                }
+            }
+        }
+        Ok(read)
+    }
 }
 
 fn plain(parameters: &Parameters, text: &str, domain: u8) -> Result<Incoming, Problem> {

@@ -8,6 +8,8 @@ use axum::http::header::{
 use axum::response::IntoResponse;
 use axum::routing::get;
 
+use crate::problem::Problem;
+
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -36,9 +38,12 @@ const FILES: [(&str, &str, &str); 16] = [
 
 /// The page needs no token: it asks for one, and shows it with each of its requests.
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    FILES.into_iter().fold(Router::new(), |router, (path, media_type, text)| {
-        router.route(path, get(move || async move { file(media_type, text) }))
-    })
+    FILES
+        .into_iter()
+        .fold(Router::new(), |router, (path, media_type, text)| {
+            router.route(path, get(move || async move { file(media_type, text) }))
+        })
+        .method_not_allowed_fallback(Problem::not_allowed)
 }
 
 fn file(media_type: &'static str, text: &'static str) -> impl IntoResponse {

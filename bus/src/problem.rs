@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use strandline::AppendError;
@@ -32,6 +32,12 @@ const RETRY_SECONDS: u16 = 1;
 impl Problem {
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self { status, detail: detail.into() }
+    }
+
+    /// The address is there, and is not asked so.
+    pub(crate) async fn not_allowed(method: Method) -> Self {
+        let detail = format!("{method} is not for this address: the header `Allow` says what is");
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, detail)
     }
 
     pub(crate) fn bad(detail: impl Into<String>) -> Self {

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
@@ -117,7 +117,8 @@ impl<S: Shell> Server<S> {
         })
     }
 
-    /// The routes, to be served, or mounted in a server of one's own.
+    /// The routes, to be served, or mounted in a server of one's own. Streams go on until [`end`](Self::end): a server that waits for its
+    /// connections waits for them, unless that is called first. The page works at the root only.
     pub fn router(&self) -> Router {
         let shared = Arc::clone(&self.shared);
         let guard = Arc::new(shared.settings.guard.clone());
@@ -132,14 +133,11 @@ impl<S: Shell> Server<S> {
             .route("/v1/journal", get(journal::<S>))
             .route("/readyz", get(ready::<S>))
             .route("/metrics", get(metrics::<S>))
-            .method_not_allowed_fallback(|method: Method| async move {
-                let detail = format!("{method} is not for this address: the header `Allow` says what is");
-                Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail)
-            })
+            .method_not_allowed_fallback(Problem::not_allowed)
             .layer(client)
             .merge(page::routes())
             .layer(host)
-            .route("/healthz", get(|| async { "ok\n" }))
+            .route("/healthz", get(|| async { "ok\n" }).fallback(Problem::not_allowed))
             .fallback(|uri: Uri| async move {
                 Problem::new(
                     StatusCode::NOT_FOUND,

@@ -41,6 +41,9 @@ pub trait Shell: Clone + Send + Sync + 'static {
     /// Deletes the durable subscription of this name.
     fn remove(&self, name: &str) -> impl Future<Output = Result<(), EventBusError>> + Send;
 
+    /// Whether there is a durable subscription of this name.
+    fn knows(&self, name: &str) -> bool;
+
     /// How every subscription stands.
     fn subscriptions(&self) -> Vec<SubscriptionStatus>;
 
@@ -140,6 +143,10 @@ impl<D: Disk> Shell for EventBus<D> {
     async fn remove(&self, name: &str) -> Result<(), EventBusError> {
         let (bus, name) = (self.clone(), name.to_string());
         blocking(move || Self::remove(&bus, &name)).await
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        self.find(name).is_some()
     }
 
     fn subscriptions(&self) -> Vec<SubscriptionStatus> {

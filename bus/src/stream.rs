@@ -26,7 +26,7 @@ use crate::shell::{Shell, Subscriber};
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// After so many milliseconds a client whose connection broke comes again.
 const RETRY_MS: u32 = 1_000;
-const KNOWN: &[&str] = &["last_sequence", "source", "type", "domain", "subscription", "ack"];
+const KNOWN: &[&str] = &["last_sequence", "source", "type", "domain", "subscription", "ack", "seen"];
 
 /// What a client asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub(crate) struct Wanted {
     pub(crate) subscribe: Subscribe,
     /// What is handed to the connection counts as processed.
     acknowledges: bool,
+    /// The last event that a durable subscriber was given, processed or not.
+    seen: Option<Seq>,
 }
 
 impl Wanted {
@@ -56,8 +58,19 @@ impl Wanted {
                 )));
             }
         };
+        let seen = parameters.one("seen")?.map(|value| sequence("seen", value)).transpose()?;
         let subscribe = Subscribe { name: name.map(Into::into), filter: parameters.filter()?, last_sequence };
-        Ok(Self { subscribe, acknowledges })
+        Ok(Self { subscribe, acknowledges, seen })
+    }
+
+    /// A subscriber that was given more than there is follows another journal than it did, and is told so; one whose subscription was
+    /// removed goes on behind what it was given.
+    fn compare<S: Shell>(&mut self, shell: &S) {
+        let Some((seen, name)) = self.seen.zip(self.subscribe.name.as_deref()) else { return };
+        let is_lost = self.subscribe.last_sequence.is_none() && !shell.knows(name);
+        if seen > shell.last() || is_lost {
+            self.subscribe.last_sequence = Some(seen);
+        }
     }
 }
 
@@ -84,9 +97,10 @@ struct EventStream<U> {
 pub(crate) async fn answer<S: Shell>(
     shell: &S,
     streams: Streams,
-    wanted: Wanted,
+    mut wanted: Wanted,
 ) -> Result<Response, Problem> {
-    let Wanted { mut subscribe, acknowledges } = wanted;
+    wanted.compare(shell);
+    let Wanted { mut subscribe, acknowledges, .. } = wanted;
     let mut greeting = format!("retry: {RETRY_MS}\n\n").into_bytes();
     if subscribe.name.is_none() && subscribe.last_sequence.is_none() {
         // It begins where it is told to begin, whatever is published until it does.

@@ -10,7 +10,9 @@ use super::sse::SseError;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The address is none.
-    #[error("`{address}` is no address of a bus: use http://HOST:PORT")]
+    #[error(
+        "`{address}` is no address of a bus: use http://HOST:PORT, with the path behind it where the bus is mounted under one; on the command line also unix:PATH"
+    )]
     Address {
         /// What was given.
         address: String,
@@ -44,9 +46,10 @@ impl From<SseError> for ClientError {
 }
 
 impl ClientError {
-    /// Whether the server does not know yet what the request is about.
-    pub(super) fn is_conflict(&self) -> bool {
-        matches!(self, Self::Refused { status: StatusCode::CONFLICT, .. })
+    /// Whether the server does not know what the request is about, and will once it has been subscribed to again.
+    pub(super) fn is_unknown(&self) -> bool {
+        let unknown = [StatusCode::CONFLICT, StatusCode::NOT_FOUND];
+        matches!(self, Self::Refused { status, .. } if unknown.contains(status))
     }
 
     /// Whether the same request may be answered later.

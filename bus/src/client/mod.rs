@@ -62,6 +62,8 @@ const TRIES_MAX: u32 = 8;
 pub struct Client<C = Address> {
     connect: C,
     host: String,
+    /// What stands before the paths of the bus, where it is mounted in another server.
+    base: String,
     token: Option<Box<str>>,
     /// Begins the randomness of pauses, so that many clients do not come at once.
     seed: u64,
@@ -79,7 +81,7 @@ struct Detail {
 }
 
 impl Client {
-    /// A client of the server at `http://HOST:PORT`.
+    /// A client of the server at `http://HOST:PORT`, or `http://HOST:PORT/PATH` where the bus is mounted under a path.
     ///
     /// # Errors
     /// [`ClientError::Address`].
@@ -87,19 +89,20 @@ impl Client {
         let bad = || ClientError::Address { address: address.to_string() };
         let uri: Uri = address.parse().map_err(|_| bad())?;
         let (Some("http"), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(bad()) };
-        if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
+        if uri.query().is_some() || address.contains('#') {
             return Err(bad());
         }
         let name = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_string();
         let port = match uri.port() {
             // A port that is none is not taken for another one.
             Some(port) => port.as_str().parse().map_err(|_| bad())?,
-            None if authority.as_str().ends_with(':') || authority.as_str().contains('@') => {
+            None if authority.as_str().len() > uri.host().unwrap_or_default().len() => {
                 return Err(bad());
             }
             None => 80,
         };
-        Ok(Self::on(Address::Tcp(name, port), authority.as_str()))
+        let base = uri.path().trim_end_matches('/').to_string();
+        Ok(Self { base, ..Self::on(Address::Tcp(name, port), authority.as_str()) })
     }
 
     /// A client of the server behind a Unix socket.
@@ -113,7 +116,7 @@ impl<C: Connect> Client<C> {
     /// A client of the server that `connect` reaches, which is called `host` there.
     pub fn on(connect: C, host: &str) -> Self {
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), host);
-        Self { connect, host: host.to_string(), token: None, seed }
+        Self { connect, host: host.to_string(), base: String::new(), token: None, seed }
     }
 
     /// The same, with this token.
@@ -137,7 +140,7 @@ impl<C: Connect> Client<C> {
         let mut backoff = Backoff::new(self.seed);
         for tried in 1.. {
             let body = Bytes::copy_from_slice(event.as_bytes());
-            let head = Request::builder().method(Method::POST).uri("/v1/events");
+            let head = self.request(Method::POST, "/v1/events");
             let head = head.header(CONTENT_TYPE, "application/cloudevents+json");
             match self.answer(head, body).await {
                 Ok(answer) => {
@@ -161,7 +164,7 @@ impl<C: Connect> Client<C> {
         // A plus is a space in forms only.
         let path = format!("/v1/subscriptions/{}/ack", name.replace('+', "%20"));
         let body = Bytes::from(format!("{{\"sequence\":{sequence}}}"));
-        let head = Request::builder().method(Method::POST).uri(path).header(CONTENT_TYPE, "application/json");
+        let head = self.request(Method::POST, &path).header(CONTENT_TYPE, "application/json");
         self.answer(head, body).await.map(drop)
     }
 
@@ -169,6 +172,11 @@ impl<C: Connect> Client<C> {
     #[must_use]
     pub fn follow(&self, follow: Follow) -> Subscriber<C> {
         Subscriber::new(self.clone(), follow)
+    }
+
+    /// The head of a request for what stands at a path of the bus.
+    fn request(&self, method: Method, path: &str) -> axum::http::request::Builder {
+        Request::builder().method(method).uri(format!("{}{path}", self.base))
     }
 
     /// A request whose answer is short.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, Request, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -16,7 +16,7 @@ use super::backoff::Backoff;
 use super::connect::Connect;
 use super::error::ClientError;
 use super::sse::{Message, Parser};
-use super::{ANSWER_BYTES_MAX, Address, Client, refused};
+use super::{ANSWER_BYTES_MAX, Address, Client, in_time, refused};
 use crate::gap::Gap;
 
 /// A stream on which nothing is heard for so long, not even a heartbeat, is dead.
@@ -158,9 +158,9 @@ impl<C: Connect> Subscriber<C> {
         }
     }
 
-    /// Acknowledges everything up to an event. Where the server cannot be reached, or was started anew and does not know yet that
-    /// the event was delivered, that is done by [`next`](Self::next): after the next connect, or after a while. Without a name, nothing is to be told to the
-    /// server.
+    /// Acknowledges everything up to an event. Where the server cannot be reached, or does not know of the subscription or that the event
+    /// was delivered, since it was started anew, that is done by [`next`](Self::next): after the next connect, or after a while. Without
+    /// a name, nothing is to be told to the server.
     ///
     /// # Errors
     /// [`ClientError`] where trying again would not help.
@@ -172,7 +172,7 @@ impl<C: Connect> Subscriber<C> {
                 self.owing.reset();
                 self.owes = None;
             }
-            Err(error) if error.is_passing() || error.is_conflict() => {
+            Err(error) if error.is_passing() || error.is_unknown() => {
                 self.owes = Some(Instant::now() + self.owing.next());
             }
             Err(error) => return Err(error),
@@ -265,8 +265,15 @@ impl<C: Connect> Subscriber<C> {
         }
     }
 
+    /// What it was given, processed or not: a server whose journal does not reach that far has another one.
+    fn seen(&self) -> String {
+        let seen = self.last.filter(|_| self.was_told && self.follow.subscription.is_some());
+        seen.map(|seen| format!("&seen={seen}")).unwrap_or_default()
+    }
+
     async fn connect(&mut self) -> Result<Connection, ClientError> {
-        let mut head = Request::builder().uri(format!("/v1/events?{}", self.follow.query()));
+        let path = format!("/v1/events?{}{}", self.follow.query(), self.seen());
+        let mut head = self.client.request(Method::GET, &path);
         // To a durable subscription it says what was processed, and not what was given out. Its server knows that, unless it
         // could not be told.
         let is_known = self.follow.subscription.is_some() && self.was_told;
@@ -291,7 +298,7 @@ impl<C: Connect> Subscriber<C> {
                 heard: Instant::now(),
             });
         }
-        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+        let body = in_time(Limited::new(body, ANSWER_BYTES_MAX).collect()).await?;
         Err(refused(status, &body.map(|body| body.to_bytes()).unwrap_or_default()))
     }
 }

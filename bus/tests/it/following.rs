@@ -1,12 +1,14 @@
 //! Streams: where they begin, what they say, and how they end.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
+use axum::Router;
 use serde_json::json;
 use strandline::EventDraft;
-use strandline_bus::client::{Client, ClientError, Connect, Delivered, Follow};
-use tokio::net::TcpStream;
+use strandline_bus::client::{Client, ClientError, Connect, Delivered, Follow, Subscriber};
+use strandline_bus::{ConnectionLimits, Server, ServerSettings};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::server::{Frames, Running, with_server};
 
@@ -278,11 +280,22 @@ fn a_client_goes_on_by_itself_and_repeats_nothing() {
 }
 
 /// A way to the server that can be closed for new connections.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Door {
-    address: std::net::SocketAddr,
+    address: Arc<Mutex<std::net::SocketAddr>>,
     is_closed: Arc<AtomicBool>,
     tried: Arc<AtomicUsize>,
+}
+
+impl Door {
+    fn to(running: &Running) -> Self {
+        let address = Arc::new(Mutex::new(running.address));
+        Self { address, is_closed: Arc::default(), tried: Arc::default() }
+    }
+
+    fn lead_to(&self, running: &Running) {
+        *self.address.lock().unwrap() = running.address;
+    }
 }
 
 impl Connect for Door {
@@ -293,7 +306,8 @@ impl Connect for Door {
         if self.is_closed.load(Ordering::SeqCst) {
             return Err(std::io::ErrorKind::ConnectionRefused.into());
         }
-        TcpStream::connect(self.address).await
+        let address = *self.address.lock().unwrap();
+        TcpStream::connect(address).await
     }
 }
 
@@ -301,9 +315,8 @@ impl Connect for Door {
 fn what_could_not_be_acknowledged_is_while_the_stream_lives_on() {
     with_server(|running| async move {
         publish(&running, 1..=2).await;
-        let (is_closed, tried) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let door =
-            Door { address: running.address, is_closed: Arc::clone(&is_closed), tried: Arc::clone(&tried) };
+        let door = Door::to(&running);
+        let (is_closed, tried) = (Arc::clone(&door.is_closed), Arc::clone(&door.tried));
         let mut events = Client::on(door, "localhost").follow(Follow::durable("d").after(0));
         for sequence in 1..=2 {
             assert!(
@@ -326,4 +339,95 @@ fn what_could_not_be_acknowledged_is_while_the_stream_lives_on() {
             tokio::select! { delivered = events.next() => delivered, () = opens => unreachable!() };
         assert!(matches!(delivered.unwrap(), Delivered::Event { sequence: 3, .. }));
     });
+}
+
+/// What a client is given next, and acknowledges.
+async fn taken(events: &mut Subscriber<Door>) -> Delivered {
+    loop {
+        let delivered = events.next().await.unwrap();
+        let processed = match &delivered {
+            Delivered::Event { sequence, .. } | Delivered::Awaiting { sequence } => *sequence,
+            Delivered::Gap(gap) => gap.resume_after,
+        };
+        events.acknowledge(processed).await.unwrap();
+        if !matches!(delivered, Delivered::Awaiting { .. }) {
+            return delivered;
+        }
+    }
+}
+
+#[test]
+fn a_client_that_is_ahead_of_a_journal_is_told_so() {
+    with_server(|running| async move {
+        publish(&running, 1..=4).await;
+        let door = Door::to(&running);
+        let mut events = Client::on(door.clone(), "localhost").follow(Follow::durable("w").after(0));
+        for _ in 1..=4 {
+            taken(&mut events).await;
+        }
+        let wiped = running.restart_after(|directory| std::fs::remove_dir_all(directory).unwrap()).await;
+        publish(&wiped, 1..=2).await;
+        door.lead_to(&wiped);
+        let Delivered::Gap(gap) = taken(&mut events).await else {
+            panic!("the numbers mean other events now")
+        };
+        assert_eq!((&*gap.reason, gap.resume_after), ("beyond_the_end", 2));
+        publish(&wiped, 3..=3).await;
+        assert!(matches!(taken(&mut events).await, Delivered::Event { sequence: 3, .. }));
+    });
+}
+
+#[test]
+fn a_client_whose_subscription_was_removed_goes_on_behind_what_it_was_given() {
+    with_server(|running| async move {
+        publish(&running, 1..=2).await;
+        let door = Door::to(&running);
+        let mut events = Client::on(door.clone(), "localhost").follow(Follow::durable("r").after(0));
+        for _ in 1..=2 {
+            taken(&mut events).await;
+        }
+        let again = running.restart().await;
+        assert_eq!(again.send("DELETE", "/v1/subscriptions/r", &[], b"").await.status, 204);
+        publish(&again, 3..=4).await;
+        door.lead_to(&again);
+        for expected in 3..=4 {
+            assert!(
+                matches!(taken(&mut events).await, Delivered::Event { sequence, .. } if sequence == expected)
+            );
+        }
+    });
+}
+
+#[test]
+fn a_bus_under_a_path_is_reached_by_its_client() {
+    with_server(|running| async move {
+        let server = Server::new(running.bus.clone(), ServerSettings::default()).await.unwrap();
+        let router = Router::new().nest("/bus", server.router());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}/bus/", listener.local_addr().unwrap());
+        let client = Client::new(&address).unwrap();
+        let serves =
+            server.serve_router(router, listener, ConnectionLimits::default(), std::future::pending());
+        let uses = async {
+            assert_eq!(client.publish(&event(1)).await.unwrap(), 1);
+            let mut events = client.follow(Follow::durable("n").after(0));
+            assert!(matches!(events.next().await.unwrap(), Delivered::Event { sequence: 1, .. }));
+            client.acknowledge("n", 1).await.unwrap();
+        };
+        tokio::select! { () = serves => unreachable!(), () = uses => {} }
+    });
+}
+
+#[test]
+fn what_is_no_address_is_refused() {
+    for bad in [
+        "http://localhost:99999",
+        "http://localhost:",
+        "http://a@localhost",
+        "https://localhost",
+        "localhost",
+    ] {
+        assert!(matches!(Client::new(bad), Err(ClientError::Address { .. })), "{bad}");
+    }
+    assert!(Client::new("http://localhost:1/?q").is_err() && Client::new("http://[::1]:1/").is_ok());
 }

@@ -72,7 +72,9 @@ async fn print(mut subscriber: Subscriber, flags: &Flags) -> Result<Ended, Failu
                 left -= 1;
                 // Ends of lines stand between the parts of JSON only.
                 let data = data.replace(['\n', '\r'], " ");
-                let event = serde_json::from_str(&data)?;
+                let event = serde_json::from_str(&data).map_err(|error| {
+                    Failure::problem(anyhow::anyhow!("event {sequence}: its data is no JSON: {error}"))
+                })?;
                 print_line(&Line::Event { sequence, event })?;
                 sequence
             }

@@ -30,6 +30,11 @@ pub(crate) struct ServerFlags {
 impl ServerFlags {
     fn client(&self) -> Result<Client, Failure> {
         let client = match self.url.strip_prefix("unix:") {
+            Some("") => {
+                return Err(Failure::cannot_run(anyhow::anyhow!(
+                    "`unix:` is no address of a bus: use unix:PATH"
+                )));
+            }
             Some(path) => Client::unix(path),
             None => Client::new(&self.url).map_err(Failure::cannot_run)?,
         };

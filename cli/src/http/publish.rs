@@ -46,7 +46,7 @@ struct Summary {
 struct Stopped {
     line: u64,
     failure: Failure,
-    /// The answer was lost: the line may have been published.
+    /// No answer says so: the line may have been published.
     is_open: bool,
 }
 
@@ -90,7 +90,7 @@ fn publish_all(
         };
         let event = cloud_event(&line, run).map_err(|failure| stopped(failure, false))?;
         let sequence = publish(&event).map_err(|error| {
-            let is_open = matches!(error, ClientError::Connection(_) | ClientError::Http(_));
+            let is_open = is_open(&error);
             stopped(flags.server.failure(error), is_open)
         })?;
         summary.first.get_or_insert(sequence);
@@ -102,6 +102,15 @@ fn publish_all(
     }
 }
 
+/// Whether it may have been published all the same: only a server of the bus that says no, or that there is no space, is believed.
+fn is_open(error: &ClientError) -> bool {
+    match error {
+        ClientError::Refused { status, .. } => status.is_server_error() && status.as_u16() != 507,
+        ClientError::Connection(_) | ClientError::Http(_) | ClientError::Answer(_) => true,
+        ClientError::Address { .. } | ClientError::Ended => false,
+    }
+}
+
 impl Summary {
     /// What was published of an input that was not published to its end.
     fn until(&self, stopped: &Stopped) -> String {
@@ -109,8 +118,11 @@ impl Summary {
             (Some(first), Some(last)) => format!(", the first as {first}, the last as {last}"),
             _ => String::new(),
         };
-        let outcome =
-            if stopped.is_open { "may have been, its answer was lost" } else { "is the first that was not" };
+        let outcome = if stopped.is_open {
+            "may have been: there is no answer that says"
+        } else {
+            "is the first that was not"
+        };
         format!("{} events were published{numbers}; line {} {outcome}", self.count, stopped.line)
     }
 }

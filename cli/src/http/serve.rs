@@ -36,7 +36,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Connections at most
-    #[arg(long, value_name = "N", default_value_t = ConnectionLimits::default().connections_max)]
+    #[arg(long, value_name = "N", default_value_t = ConnectionLimits::default().connections_max, value_parser = at_least_one)]
     max_connections: usize,
     /// Keep the directory within this size
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
@@ -135,6 +135,11 @@ async fn listen(flags: &Flags) -> Result<Listening, Failure> {
 /// Whether there is something at this path; the empty one is where we are.
 fn is_there(path: &Path) -> bool {
     path.as_os_str().is_empty() || path.exists()
+}
+
+/// A server that takes no connection serves nobody.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "expected a number from 1 on".to_string())
 }
 
 async fn serve(

@@ -234,6 +234,8 @@ impl Ledger {
             let (first, end) = (self.first, self.end);
             self.breaks(format!("N1: {first}..{end} was durable, and {}..{} is there", kept.first, kept.end));
         }
+        // Of what became durable and was never told, retention may have dropped some already.
+        self.end = self.end.max(kept.first);
         // What was removed may be there again: nobody has waited for that to be durable.
         self.first = kept.first;
         // Nor has anybody to carry out what a server that is gone had in mind.

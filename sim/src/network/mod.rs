@@ -3,7 +3,7 @@
 //!
 //! | invariant | |
 //! |---|---|
-//! | N0 | nothing panics |
+//! | N0 | nothing panics, and the server starts |
 //! | N1 | an event that was durable, or answered to be, is there after any crash, with its number, or retention dropped it |
 //! | N2 | an event that is sent again, however often, has one number while it is kept |
 //! | N3 | each subscriber is given every event that it wants, in order and none twice, or one gap that covers what is missing |

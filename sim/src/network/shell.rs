@@ -314,6 +314,10 @@ impl Shell for SimShell {
         self.inner.recorded(refusals, Machine::is_quiet).await
     }
 
+    fn knows(&self, name: &str) -> bool {
+        self.inner.lock().machine.bus.find(name).is_some()
+    }
+
     fn subscriptions(&self) -> Vec<SubscriptionStatus> {
         let state = self.inner.lock();
         state.machine.bus.statuses(state.machine.events.journal.view()).collect()
@@ -343,12 +347,17 @@ impl Shell for SimShell {
         mut state: R,
         each: fn(&mut R, &Event<'_>),
     ) -> Result<R, ReadError> {
-        let machine = &self.inner.lock().machine;
-        let first = machine.events.journal.view().first();
-        let read = machine.events.each(first, |event| {
-            each(&mut state, &event);
-            Ok(())
-        });
+        let read = {
+            let machine = &self.inner.lock().machine;
+            let first = machine.events.journal.view().first();
+            machine.events.each(first, |event| {
+                each(&mut state, &event);
+                Ok(())
+            })
+        };
+        if self.inner.disk.is_crashed() {
+            return pending().await;
+        }
         read.expect("what was just opened can be read");
         Ok(state)
     }

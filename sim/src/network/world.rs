@@ -106,7 +106,7 @@ impl<'a> World<'a> {
             if now >= self.story.quiet_from && now < self.story.quiet_from + 5 {
                 self.mend();
             }
-            self.sim.step().map_err(|error| error.to_string())?;
+            self.sim.step().map_err(|error| format!("N0: {error}"))?;
             if let Some(panic) = panics.last() {
                 return Err(format!("N0: {panic}"));
             }
@@ -301,7 +301,7 @@ async fn serve(
         Err(_) if disk.is_crashed() => return std::future::pending().await,
         // Nor does one start whose disk fails: it is tried again.
         Err(_) if disk.take_failure() => return Ok(()),
-        Err(Stopped(why)) => return Err(format!("N1: the bus does not open: {why}").into()),
+        Err(Stopped(why)) => return Err(format!("the bus does not open: {why}").into()),
     };
     ledger.lock().starts(&Kept::read(&machine, 0));
     let shell = SimShell::new(machine, disk, ledger, limits.turns ^ starts);
