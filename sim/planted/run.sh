@@ -4,7 +4,8 @@
 #   sim/planted/run.sh [NAME...]      all bugs, or those named
 #
 # Prints a table; exits with 1 if a bug is not caught, or is caught by another check than the table names.
-# SEEDS (300) bounds the smoke runs, FULL_SEEDS (40) the full runs that follow where smoke finds nothing.
+# SEEDS (300) bounds the smoke runs, FULL_SEEDS (40) the full runs that follow where smoke finds nothing, eight times as many over the
+# network.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -22,8 +23,10 @@ git -C "$root" ls-files -z | (cd "$root" && xargs -0 tar -c) | tar -x -m -C "$co
 
 # Runs the explorer over a bounded number of seeds; sets caught_by and after.
 explore() {
-    local out=$work/out err=$work/err workload=${1:-}
-    for run in "smoke $workload --seeds 0..${SEEDS:-300} --smoke" "full $workload --seeds 0..${FULL_SEEDS:-40}"; do
+    local out=$work/out err=$work/err workload=${1:-} full=${FULL_SEEDS:-40}
+    # A run over the network is one run, and not as many as it has steps.
+    if [ "$workload" = --network ]; then full=$((full * 8)); fi
+    for run in "smoke $workload --seeds 0..${SEEDS:-300} --smoke" "full $workload --seeds 0..$full"; do
         read -r kind arguments <<<"$run"
         # shellcheck disable=SC2086
         if ! timeout 900 "$CARGO_TARGET_DIR/release/strandline-sim" $arguments --no-shrink >"$out" 2>"$err"; then
