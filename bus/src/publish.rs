@@ -68,18 +68,20 @@ impl Published {
         Ok(Arc::new(Self { known: Mutex::new(known) }))
     }
 
-    /// Publishes events in order, as far as they are accepted; gives the receipts, and why the next one was not.
+    /// Publishes events in order, as far as they are accepted; gives the receipts, and why the next one was not. Nothing is published
+    /// behind an event that is lost.
     pub(crate) fn publish<S: Shell>(
         self: &Arc<Self>,
         shell: &S,
         events: &[Incoming],
     ) -> (Vec<Receipt>, Option<AppendError>) {
         let mut receipts = Vec::with_capacity(events.len());
+        let mut behind = None;
         for some in events.chunks(AT_ONCE_MAX) {
             let mut known = self.lock();
             known.forget_before(shell.first());
             for event in some {
-                match self.publish_one(&mut known, shell, event) {
+                match self.publish_one(&mut known, shell, event, &mut behind) {
                     Ok(receipt) => receipts.push(receipt),
                     Err(error) => return (receipts, Some(error)),
                 }
@@ -93,6 +95,7 @@ impl Published {
         known: &mut Known,
         shell: &S,
         event: &Incoming,
+        behind: &mut Option<Seq>,
     ) -> Result<Receipt, AppendError> {
         let identity = event.id.as_ref().map(|id| identity(event.source(), id));
         let found = identity.and_then(|identity| known.by_identity.get(&identity)).cloned();
@@ -100,7 +103,9 @@ impl Published {
             Some(State::Durable(seq)) => Receipt::Known(seq),
             Some(State::InFlight(outcome)) => Receipt::InFlight { outcome, is_new: false },
             None => {
-                let outcome = self.settle_later(shell.publish(event.draft())?, identity);
+                let accepted = shell.publish(event.draft(), *behind)?;
+                *behind = Some(accepted.seq());
+                let outcome = self.settle_later(accepted, identity);
                 if let Some(identity) = identity {
                     known.by_identity.insert(identity, State::InFlight(outcome.clone()));
                 }

@@ -202,7 +202,7 @@ async fn publish<S: Shell>(
     let handed_over = if is_long { blocking(hands_over).await } else { hands_over() };
     let HandedOver { receipts, refused, of, is_batch } = handed_over?;
     let mut sequences = Vec::with_capacity(receipts.len());
-    let (mut are_new, mut failed) = (0, refused);
+    let (mut are_new, mut failed) = (0, None);
     for receipt in receipts {
         match receipt.wait().await {
             Ok((seq, is_new)) => {
@@ -212,6 +212,8 @@ async fn publish<S: Shell>(
             Err(error) => failed = failed.or(Some(error)),
         }
     }
+    // What was lost says why; what was refused for it does not know.
+    let failed = failed.or(refused);
     shared.shortage.note(failed, are_new);
     let metrics = &shared.streams.metrics;
     metrics.published.inc_by(are_new);

@@ -19,11 +19,11 @@ pub trait Shell: Clone + Send + Sync + 'static {
     /// One subscriber's end.
     type Subscriber: Subscriber;
 
-    /// Publishes an event without waiting.
+    /// Publishes an event without waiting; with `behind`, only where that number is still taken by an event that was accepted before.
     ///
     /// # Errors
-    /// [`AppendError`].
-    fn publish(&self, event: EventDraft<'_>) -> Result<Self::Accepted, AppendError>;
+    /// [`AppendError`]; [`NoSpace`](AppendError::NoSpace) where what was accepted before is lost.
+    fn publish(&self, event: EventDraft<'_>, behind: Option<Seq>) -> Result<Self::Accepted, AppendError>;
 
     /// Subscribes.
     fn subscribe(
@@ -122,8 +122,18 @@ impl<D: Disk> Shell for EventBus<D> {
     type Accepted = Ticket<Pcpj, D>;
     type Subscriber = ThreadedSubscriber<D>;
 
-    fn publish(&self, event: EventDraft<'_>) -> Result<Self::Accepted, AppendError> {
-        self.publish_nowait(event)
+    fn publish(&self, event: EventDraft<'_>, behind: Option<Seq>) -> Result<Self::Accepted, AppendError> {
+        let Some(behind) = behind else { return self.publish_nowait(event) };
+        let mut next = behind.next();
+        loop {
+            match self.events().append_nowait_at(next, event) {
+                // Others published in between.
+                Err(AppendError::NotNext { next: found, .. }) if found > behind => next = found,
+                // The number is given out again.
+                Err(AppendError::NotNext { .. }) => return Err(AppendError::NoSpace),
+                published => return published,
+            }
+        }
     }
 
     async fn subscribe(&self, request: Subscribe) -> Result<Self::Subscriber, EventBusError> {

@@ -16,7 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A diagnostic logger: it leaves nothing behind, and needs no acknowledgement.
     let logger = bus.subscribe(Subscribe::default().filter(Filter::all().source("compositor")))?;
-    // It goes on where it was when it ran last.
+    // It goes on behind what it had acknowledged when it ran last: the end of the bus comes before the last acknowledgement here, so that
+    // the last event comes again.
     let context = bus.subscribe(Subscribe::durable("context"))?;
     let followers = [("logger", logger), ("context", context)]
         .map(|(name, subscription)| thread::spawn(move || follow(name, subscription)));

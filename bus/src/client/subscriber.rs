@@ -284,7 +284,8 @@ impl<C: Connect> Subscriber<C> {
         let response = self.client.send(head, Bytes::new()).await?;
         let content_type =
             response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-        let is_stream = content_type.starts_with(b"text/event-stream");
+        let media_type = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
+        let is_stream = media_type.trim_ascii().eq_ignore_ascii_case(b"text/event-stream");
         let (status, body) = (response.status(), response.into_body());
         if status == StatusCode::OK {
             if !is_stream {

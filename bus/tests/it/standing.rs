@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
 
-use serde_json::json;
-use strandline::{Disk, DiskLayer, StdDisk};
+use serde_json::{Value, json};
+use strandline::{Disk, DiskLayer, ReadStep, ReadUpTo, StdDisk};
 use strandline_bus::{ConnectionLimits, DiskMeasures, ServerSettings};
+use strandline_core::Seq;
 
 use crate::server::{Running, with, with_disk};
 
@@ -72,6 +74,74 @@ fn a_server_is_not_ready_from_a_publish_without_space_to_one_that_goes_through()
         running.publish(&event("3")).await.refuses(503, "reopen");
         running.get("/readyz").await.refuses(503, "the journal stopped");
     });
+}
+
+/// A disk one of whose writes finds no space.
+struct FailsOnce {
+    disk: StdDisk,
+    /// Writes until then.
+    left: Arc<AtomicI32>,
+}
+
+impl DiskLayer for FailsOnce {
+    type Below = StdDisk;
+
+    fn below(&self) -> &StdDisk {
+        &self.disk
+    }
+
+    fn write_at(&self, file: &<StdDisk as Disk>::File, offset: u64, data: &[u8]) -> io::Result<usize> {
+        match self.left.fetch_sub(1, Ordering::SeqCst) {
+            1 => Err(io::Error::from_raw_os_error(28)),
+            _ => self.disk.write_at(file, offset, data),
+        }
+    }
+}
+
+/// The ids of what is recorded.
+fn recorded<D: Disk>(running: &Running<D>) -> Vec<String> {
+    let mut reader = running.bus.events().reader(Seq::new(1), ReadUpTo::Durable);
+    let mut ids = Vec::new();
+    while let ReadStep::Records(batch) = reader.next_batch(Some(Duration::ZERO)).unwrap() {
+        ids.extend(batch.records().map(|record| {
+            let event: Value = serde_json::from_slice(record.payload).unwrap();
+            event["id"].as_str().unwrap().to_string()
+        }));
+    }
+    ids
+}
+
+#[test]
+fn a_batch_is_recorded_from_its_beginning_on_or_not() {
+    const EVENTS: usize = 60;
+    let ids: Vec<_> = (0..EVENTS).map(|n| n.to_string()).collect();
+    let data = "x".repeat(60_000);
+    let of = |id: &String| {
+        format!(r#"{{"specversion":"1.0","id":"{id}","source":"/s","type":"t","data":"{data}"}}"#)
+    };
+    let batch = format!("[{}]", ids.iter().map(of).collect::<Vec<_>>().join(","));
+    let headers = ["Content-Type: application/cloudevents-batch+json"];
+    let mut refused = 0;
+    for fails_at in 1..8 {
+        let left = Arc::new(AtomicI32::new(0));
+        let layer = {
+            let left = Arc::clone(&left);
+            |disk| FailsOnce { disk, left }
+        };
+        let (ids, batch, refused) = (&ids, &batch, &mut refused);
+        with_disk(ServerSettings::default(), ConnectionLimits::default(), layer, |running| async move {
+            left.store(fails_at, Ordering::SeqCst);
+            let status = running.send("POST", "/v1/events", &headers, batch.as_bytes()).await.status;
+            let first = recorded(&running);
+            assert_eq!(first, ids[..first.len()], "write {fails_at}: {status}");
+            *refused += usize::from(status == 507);
+            assert!(status == 507 || (status == 201 && first.len() == EVENTS), "{status}");
+            let again = running.send("POST", "/v1/events", &headers, batch.as_bytes()).await;
+            assert!(again.status < 300, "{again:?}");
+            assert_eq!(recorded(&running), *ids, "write {fails_at}");
+        });
+    }
+    assert!(refused > 0, "no batch met the write that fails");
 }
 
 /// Every metric and its value.

@@ -255,10 +255,13 @@ impl Shell for SimShell {
     type Accepted = SimAccepted;
     type Subscriber = SimSubscriber;
 
-    fn publish(&self, event: EventDraft<'_>) -> Result<SimAccepted, AppendError> {
+    fn publish(&self, event: EventDraft<'_>, behind: Option<Seq>) -> Result<SimAccepted, AppendError> {
         let mut state = self.inner.now();
         if state.is_over {
             return Err(AppendError::Closed);
+        }
+        if behind.is_some_and(|behind| state.machine.events.journal.next_seq() <= behind) {
+            return Err(AppendError::NoSpace);
         }
         let wall = state.machine.wall();
         let accepted = state.machine.events.journal.append(wall, event)?;
