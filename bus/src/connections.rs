@@ -86,6 +86,7 @@ impl Connections {
 
     /// Says that there are too many already.
     fn turn_away(&self, mut connection: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        self.metrics.refused.get_or_create(&[("status", "503".to_string())]).inc();
         let Ok(room) = Arc::clone(&self.room_to_turn_away).try_acquire_owned() else { return };
         let within = self.limits.head_timeout;
         tokio::spawn(async move {

@@ -117,6 +117,13 @@ fn too_many_connections_are_told_to_come_again() {
         while running.get("/healthz").await.status != 200 {
             tokio::task::yield_now().await;
         }
+        let metrics = loop {
+            let answer = running.get("/metrics").await;
+            if answer.status == 200 {
+                break answer.body;
+            }
+        };
+        assert!(metrics.contains("requests_refused_total{status=\"503\"} "), "{metrics}");
     });
 }
 

@@ -27,12 +27,12 @@ pub(crate) struct Flags {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// Where to listen; another address than this machine's own needs --token-file
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878")]
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:7878")]
     listen: SocketAddr,
     /// Listen on a Unix socket instead, which only its owner can open
     #[arg(long, value_name = "PATH", conflicts_with = "listen")]
     unix: Option<PathBuf>,
-    /// A file with a token that every client has to show
+    /// A file with a token that every client has to show: its first line, 16 visible ASCII characters at least
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Connections at most
