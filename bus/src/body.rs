@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderMap, StatusCode};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -69,21 +69,16 @@ impl Bodies {
     /// Takes room as bytes arrive: who announces many and sends few keeps nobody out.
     async fn collect(&self, mut body: Limited<Body>) -> Result<Read, Broken> {
         let mut room = Arc::clone(&self.room).try_acquire_many_owned(0).map_err(|_| Broken::NoRoom)?;
-        let (mut frames, mut len) = (Vec::new(), 0_usize);
+        // In one piece from the first byte on: a piece of its own for each of a body's would take more than a short one has.
+        let mut bytes = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let Ok(data) = frame.map_err(Broken::Body)?.into_data() else { continue };
-            len += data.len();
-            let more = len.div_ceil(ROOM_BYTES).saturating_sub(room.num_permits());
+            let more = (bytes.len() + data.len()).div_ceil(ROOM_BYTES).saturating_sub(room.num_permits());
             let more = u32::try_from(more).unwrap_or(u32::MAX);
             room.merge(Arc::clone(&self.room).try_acquire_many_owned(more).map_err(|_| Broken::NoRoom)?);
-            frames.push(data);
+            bytes.extend_from_slice(&data);
         }
-        let bytes = match &mut *frames {
-            [] => Bytes::new(),
-            [one] => std::mem::take(one),
-            _ => frames.concat().into(),
-        };
-        Ok(Read { bytes, _room: room })
+        Ok(Read { bytes: bytes.freeze(), _room: room })
     }
 }
 

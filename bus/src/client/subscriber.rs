@@ -190,7 +190,7 @@ impl<C: Connect> Subscriber<C> {
             // The server may wait for what it could not be told, on a connection that was whole all the time.
             let due = self.owes.unwrap_or_else(|| connection.heard + SILENCE_MAX);
             let Ok(messages) = timeout_at(due, connection.read()).await else {
-                if let Some(processed) = self.processed.filter(|_| self.owes.is_some()) {
+                if let Some(processed) = self.owed() {
                     self.acknowledge(processed).await?;
                 }
                 return Ok(None);
@@ -214,11 +214,15 @@ impl<C: Connect> Subscriber<C> {
             return Ok(delivered);
         };
         // What was processed when the last connection broke is acknowledged now.
-        if let Some(processed) = self.processed.filter(|processed| self.owes.is_some() && *processed <= again)
-        {
+        if let Some(processed) = self.owed().filter(|processed| *processed <= again) {
             self.acknowledge(processed).await?;
         }
         Ok(None)
+    }
+
+    /// What was processed, if the server could not be told.
+    fn owed(&self) -> Option<u64> {
+        self.processed.filter(|_| self.owes.is_some())
     }
 
     /// Whether it was given out already, or acknowledged, and was delivered again all the same: up to which event.
@@ -226,9 +230,7 @@ impl<C: Connect> Subscriber<C> {
         self.follow.subscription.as_ref()?;
         match *delivered {
             Delivered::Event { sequence, .. } => (self.last >= Some(sequence)).then_some(sequence),
-            Delivered::Awaiting { sequence } => {
-                (self.owes.is_some() && self.processed >= Some(sequence)).then_some(sequence)
-            }
+            Delivered::Awaiting { sequence } => (self.owed() >= Some(sequence)).then_some(sequence),
             Delivered::Gap(_) => None,
         }
     }
@@ -277,7 +279,7 @@ impl<C: Connect> Subscriber<C> {
         // To a durable subscription it says what was processed, and not what was given out. Its server knows that, unless it
         // could not be told.
         let is_known = self.follow.subscription.is_some() && self.was_told;
-        let processed = if is_known { self.processed.filter(|_| self.owes.is_some()) } else { self.last };
+        let processed = if is_known { self.owed() } else { self.last };
         if let Some(processed) = processed {
             head = head.header("last-event-id", processed);
         }

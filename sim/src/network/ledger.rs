@@ -116,7 +116,7 @@ pub(super) struct Seen {
 /// The ledger of one run.
 pub(super) struct Ledger {
     /// Every event that is or was durable.
-    events: BTreeMap<u64, (String, Option<&'static str>)>,
+    events: BTreeMap<u64, (String, &'static str)>,
     /// What publishers sent, by its text.
     sent: BTreeMap<String, Sent>,
     /// Events that were durable, and gone before anybody could say which they were.
@@ -213,7 +213,7 @@ impl Ledger {
             return self.breaks(format!("N1: event {number} is none that was sent: {text}"));
         };
         self.note(format_args!("durable {number} {}", sent.id));
-        self.events.insert(number, (text.to_string(), Some(sent.source)));
+        self.events.insert(number, (text.to_string(), sent.source));
         let first = self.first;
         let numbers = self.numbers.entry(sent.id.clone()).or_default();
         let twice = numbers.iter().copied().find(|before| *before >= first);
@@ -265,19 +265,17 @@ impl Ledger {
         }
     }
 
-    /// The next event behind `place` that a subscriber wants.
-    fn next_wanted(&self, who: usize, place: u64) -> Option<u64> {
+    /// The events from `from` on that a subscriber wants.
+    fn wanted(&self, who: usize, from: u64) -> impl Iterator<Item = u64> {
         let wanted = self.followers.get(who).and_then(|follower| follower.source);
-        let mut behind = self.events.range(place.saturating_add(1)..);
-        let found = behind.find(|(_, (_, source))| wanted.is_none() || *source == wanted);
-        found.map(|(number, _)| *number)
+        let events = self.events.range(from..);
+        let is_wanted = move |source| wanted.is_none_or(|wanted| wanted == source);
+        events.filter(move |(_, (_, source))| is_wanted(*source)).map(|(number, _)| *number)
     }
 
-    /// How many events a subscriber wants of these.
-    fn wanted(&self, who: usize, from: u64, to: u64) -> u64 {
-        let wanted = self.followers.get(who).and_then(|follower| follower.source);
-        let range = self.events.range(from..=to.max(from));
-        range.filter(|(_, (_, source))| wanted.is_none() || *source == wanted).count() as u64
+    /// The next event behind `place` that a subscriber wants.
+    fn next_wanted(&self, who: usize, place: u64) -> Option<u64> {
+        self.wanted(who, place.saturating_add(1)).next()
     }
 
     fn follower(&mut self, who: usize) -> &mut Seen {
@@ -337,7 +335,7 @@ impl Ledger {
         if gap.resume_after != gap.to || gap.to >= self.end {
             self.breaks(format!("N3: {text}, where the journal ends at {}", self.end));
         }
-        let wanted = self.wanted(who, gap.from, gap.to);
+        let wanted = self.wanted(who, gap.from).take_while(|number| *number <= gap.to).count() as u64;
         let untold = self.untold.range(gap.from..=gap.to.max(gap.from)).count() as u64;
         if gap.count.is_some_and(|count| !(wanted..=wanted + untold).contains(&count)) {
             self.breaks(format!("N3: {text}, of which it wants {wanted}"));

@@ -52,6 +52,8 @@ pub(super) struct World<'a> {
     /// The processes of clients, and of the server behind them.
     processes: Vec<Slot>,
     is_running: bool,
+    /// Whether nothing is in the way any more.
+    is_mended: bool,
     /// Who is killed with the next step, and starts again after it or not.
     doomed: BTreeMap<usize, bool>,
 }
@@ -90,7 +92,7 @@ impl<'a> World<'a> {
             serve(Rc::clone(&of_server), for_server.clone(), connections)
         }));
         let doomed = BTreeMap::new();
-        Self { story, sim, machinery, ledger, clients, processes, is_running: true, doomed }
+        Self { story, sim, machinery, ledger, clients, processes, is_running: true, is_mended: false, doomed }
     }
 
     /// Runs the story to its end, and until everybody has what there is.
@@ -103,7 +105,7 @@ impl<'a> World<'a> {
             while let Some((_, fault)) = faults.next_if(|(at, _)| *at <= now) {
                 self.befall(fault);
             }
-            if now >= self.story.quiet_from && now < self.story.quiet_from + 5 {
+            if now >= self.story.quiet_from && !std::mem::replace(&mut self.is_mended, true) {
                 self.mend();
             }
             self.sim.step().map_err(|error| format!("N0: {error}"))?;
@@ -232,8 +234,10 @@ impl<'a> World<'a> {
         self.sim.crash(SERVER);
         let mut machinery = self.machinery.borrow_mut();
         let state = machinery.disk.state();
-        let state = loss.map_or_else(|| state.clone(), |survivors| state.power_loss(survivors));
-        machinery.disk = SimDisk::from_state(state);
+        machinery.disk = SimDisk::from_state(match loss {
+            Some(survivors) => state.power_loss(survivors),
+            None => state,
+        });
         machinery.survivors = None;
     }
 
